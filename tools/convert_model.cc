@@ -52,8 +52,6 @@ void DefineFlags(ConvertModelOptions* options, FlagTable* flags) {
              "Nodes that are fed, separated by commas. Default: those of the signature, or else detected.");
   flags->Add("outputs", &options->outputs, "NAMES",
              "Nodes that are fetched, separated by commas. Default: those of the signature, or else detected.");
-  flags->AddChoice("quantize", &options->tflite.quantize, {"none", "float16"},
-                   "Precision of weights. float16: half the size; the operators still compute in float.");
   flags->Add("allow_flex", &options->tflite.allow_flex,
              "Write nodes without an operator in TensorFlow Lite as TensorFlow's ops (Flex), which only runtimes with "
              "TensorFlow's kernels run. Default: such nodes are an error.");
@@ -78,11 +76,15 @@ void DefineFlags(ConvertModelOptions* options, FlagTable* flags) {
   flags->Group("reading TensorFlow Lite models");
   flags->Add("extract_labels", &options->extract_labels, "FILE",
              "Also write the labels that follow the model to this file. --out may be omitted.");
+  flags->Group("quantising TensorFlow Lite models");
+  AddTfliteQuantizationFlags(&options->tflite, flags);
+  AddImageFlags(&options->tflite.image, flags);
   AddReadFlags(&options->read, flags);
   AddWriteFlags(&options->write, flags);
-  flags->MarkCommon({"in", "out", "to", "inputs", "outputs", "quantize", "verify", "defuse", "compress", "json"});
+  flags->MarkCommon({"in", "out", "to", "inputs", "outputs", "quantize", "calibration_inputs", "verify", "defuse",
+                     "compress", "json"});
   flags->AcceptAsArguments({"in", "out"});
-  flags->MarkOutputs({"out", "extract_labels"});
+  flags->MarkOutputs({"out", "extract_labels", "write_calibration"});
 }
 
 // Returns the format with the extension of the path; the first of the table if several formats have it.
@@ -171,6 +173,7 @@ absl::StatusOr<std::string> WriteTfliteModel(const ConvertModelOptions& options,
   }
   PF_RETURN_IF_ERROR(SaveThrough(files, options.out, save.filters, output.bytes.size(),
                                  [&](ByteSink* sink) { return sink->Append(output.bytes); }));
+  (options.json ? console.err : console.out) << Printable(QuantizationText(output));
   return ProofText(output.verdict);
 }
 
@@ -237,7 +240,9 @@ absl::Status ConvertModel(const ConvertModelOptions& options, FileSystem& files,
 Tool ConvertModelTool() {
   return DefineTool<ConvertModelOptions>(
       "convert_model", "converts a model from any format that is read to one that is written",
-      {{"Convert a TensorFlow.js model, with unfused convolutions.", "model.json model.pb --defuse"},
+      {{"Write a TensorFlow Lite model in eight bits, with ranges from a folder of pictures.",
+        "model.pb model.tflite --quantize=int8 --calibration_inputs=pictures"},
+       {"Convert a TensorFlow.js model, with unfused convolutions.", "model.json model.pb --defuse"},
        {"Write a TensorFlow Lite model, and compare its outputs with those of the original.", "model.pb model.tflite"},
        {"Write as text.", "model.pb model.pbtxt"},
        {"Write a graph for Graphviz: dot -Tsvg model.dot > model.svg", "model.pb model.dot"},

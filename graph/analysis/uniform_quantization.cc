@@ -35,6 +35,11 @@ absl::StatusOr<UniformScales> ReadUniformScales(const Node& node) {
         absl::StrCat("found ", count, " scales and ", zero_points.num_elements(), " zero points for axis ", axis));
   }
   result.axis = static_cast<int>(axis);
+  // Without these attributes, the op has no default for them, and the codes have the full range of their type.
+  constexpr int64_t kLowest = -8, kHighest = 7;
+  const absl::StatusOr<int64_t> lowest = IntAttr(node, "quantization_min_val");
+  const absl::StatusOr<int64_t> highest = IntAttr(node, "quantization_max_val");
+  result.has_four_bits = lowest.ok() && highest.ok() && *lowest >= kLowest && *highest <= kHighest;
   for (int64_t i = 0; i < count; ++i) {
     result.scales.push_back(scales.elements<float>()[static_cast<size_t>(i)]);
     result.zero_points.push_back(zero_points.elements<int32_t>()[static_cast<size_t>(i)]);

@@ -26,6 +26,11 @@ inline constexpr absl::string_view kPowersOfTwoAttr = "_powers_of_two";
 // A bool attribute of a node that is marked "dynamic": the input's codes have a zero point.
 inline constexpr absl::string_view kAsymmetricAttr = "_asymmetric_inputs";
 
+// Attributes (float and int) of an input or output of codes that quantize_for_tflite changed from float: its scale and
+// zero point.
+inline constexpr absl::string_view kInterfaceScaleAttr = "_interface_scale";
+inline constexpr absl::string_view kInterfaceZeroPointAttr = "_interface_zero_point";
+
 // The ops UniformQuantize and UniformDequantize (graph/ops/named_ops.def).
 inline Op UniformQuantizeOp() {
   static const Op op = Op::Named("UniformQuantize");
@@ -41,6 +46,7 @@ struct UniformScales {
   std::vector<float> scales;         // One, or one for each slice of `axis`.
   std::vector<int32_t> zero_points;  // As many as scales.
   int axis = -1;                     // -1: one scale for the whole tensor.
+  bool has_four_bits = false;        // Codes of int8 are -8 to 7 at most, so files may store them in four bits.
 };
 
 // Reads the scales of a node. Returns InvalidArgument, which does not name the node, unless scales and zero points are

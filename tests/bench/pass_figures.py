@@ -38,6 +38,7 @@ EXAMPLES = {
     'merge_duplicate_nodes': ('facemesh_attention', '', 'merge_duplicate_nodes'),
     'obfuscate_names': ('inception_v3', '', 'obfuscate_names'),
     'quantize_nodes': ('inception_v3', 'fold_constants fold_old_batch_norms', 'quantize_nodes'),
+    'quantize_for_tflite': ('mobilenet_v2', 'prepare_for_tflite', 'quantize_for_tflite(mode=dynamic)'),
     'quantize_weights': ('inception_v3', '', 'quantize_weights'),
     'remove_attribute': ('inception_v3', '', 'remove_attribute(attribute_name=_output_shapes)'),
     'remove_control_dependencies': ('inception_v3', '', 'remove_control_dependencies'),

@@ -12,6 +12,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "graph/analysis/uniform_quantization.h"
 #include "graph/base/status.h"
 #include "graph/base/wire.h"
 #include "graph/graph_source.h"
@@ -388,6 +389,10 @@ TEST(TfliteWriterTest, TheTableIsConsistent) {
         if (version.ok() && row.op != tflite::BuiltinOperator::BROADCAST_TO) {
           EXPECT_TRUE(RuntimeOf(row.form, *version).ok()) << DTypeName(dtype);
         }
+        const absl::StatusOr<int> of_codes = VersionForCodes(row.form, dtype);
+        if (of_codes.ok()) {
+          EXPECT_TRUE(RuntimeOf(row.form, *of_codes).ok()) << "codes of " << DTypeName(dtype);
+        }
       }
     }
   }
@@ -704,10 +709,10 @@ TEST(TfliteWriterTest, ThePageListsTheOperatorsThatAreNotRead) {
   EXPECT_EQ(listed, without_row);
 }
 
-// Float models that were recorded for the reader: written and read again, they give the same outputs bit for bit, since
-// the graph is the same but for names.
-TEST(TfliteWriterTest, RecordedFloatModelsSurviveARoundTrip) {
-  int num_written = 0;
+// Models that were recorded for the reader: written and read again, they give the same outputs bit for bit, since the
+// graph is the same but for names. Quantised ones are run by integer kernels.
+TEST(TfliteWriterTest, RecordedModelsSurviveARoundTrip) {
+  int num_written = 0, num_quantized = 0;
   for (const fs::directory_entry& entry : fs::recursive_directory_iterator(DataFile("tests/formats/tflite"))) {
     if (entry.path().filename() != "model.tflite") continue;
     SCOPED_TRACE(entry.path().string());
@@ -740,8 +745,14 @@ TEST(TfliteWriterTest, RecordedFloatModelsSurviveARoundTrip) {
     ASSERT_EQ(after.size(), before.size());
     for (size_t i = 0; i < after.size(); ++i) EXPECT_TRUE(after[i] == before[i]) << "output " << i;
     ++num_written;
+    bool is_quantized = false;
+    for (const Node* node = (*graph)->first(); node != nullptr; node = node->next()) {
+      is_quantized |= node->HasAttr(kRoundingAttr);
+    }
+    num_quantized += is_quantized ? 1 : 0;
   }
   EXPECT_GE(num_written, 8);
+  EXPECT_GE(num_quantized, 22);
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 // Implements the lowering, the encoding and the proof of TensorFlow Lite models.
 #include "tools/transform/tflite_output.h"
 
+#include <cmath>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -13,9 +15,13 @@
 #include "io/formats/tflite/tflite.h"
 #include "io/model_file.h"
 #include "runtime_check/checking/evaluate.h"
+#include "runtime_check/checking/output_quality.h"
 #include "tools/command_line/console.h"
 #include "tools/model/model_inputs.h"
 #include "tools/model/tool_session.h"
+#include "tools/validation/batch_source.h"
+#include "tools/validation/calibration_inputs.h"
+#include "tools/validation/layer_noise.h"
 #include "transforms/pipeline/body_pipeline.h"
 #include "transforms/pipeline/pipeline.h"
 
@@ -46,21 +52,112 @@ absl::StatusOr<std::unique_ptr<Graph>> Prepared(const Graph& graph, const Tflite
   return copy;
 }
 
-absl::StatusOr<std::vector<InputSet>> Inputs(const Graph& graph, const TfliteFlags& flags, FileSystem& files) {
-  if (flags.verify_inputs.empty()) return SeededInputSets(graph, graph.inputs(), flags.seed, kSeededInputs);
+// Seeded inputs for calibration: real ones are better, but a few random ones show the order of the ranges.
+constexpr int kSeededCalibrationSets = 8;
+// Layers whose errors are reported.
+constexpr size_t kMostLayers = 5;
+
+bool IsQuantized(const TfliteFlags& flags) { return flags.quantize != "none" && flags.quantize != "float16"; }
+
+std::vector<std::string> Pieces(const std::vector<std::string>& lists) {
   std::vector<std::string> pieces;
-  for (const std::string& list : flags.verify_inputs) {
+  for (const std::string& list : lists) {
     for (std::string& piece : SplitList(list)) pieces.push_back(std::move(piece));
   }
-  return ReadInputSets(files, pieces, graph.inputs());
+  return pieces;
+}
+
+absl::StatusOr<std::vector<InputSet>> Inputs(const Graph& graph, const TfliteFlags& flags, FileSystem& files) {
+  if (flags.verify_inputs.empty()) return SeededInputSets(graph, graph.inputs(), flags.seed, kSeededInputs);
+  return ReadInputSets(files, Pieces(flags.verify_inputs), graph.inputs());
+}
+
+// Quantises the prepared graph, and records in `output` what there is to say about it.
+absl::StatusOr<std::unique_ptr<Graph>> Quantized(const Graph& graph, const Graph& prepared, const TfliteFlags& flags,
+                                                 int num_threads, FileSystem& files, std::vector<InputSet>* inputs,
+                                                 TfliteOutput* output) {
+  if (!flags.calibration_inputs.empty()) {
+    PF_ASSIGN_OR_RETURN(*inputs,
+                        ReadCalibrationInputs(files, flags.calibration_inputs, flags.image, {}, graph.inputs()));
+  }
+  if (inputs->empty()) {
+    PF_ASSIGN_OR_RETURN(*inputs, SeededInputSets(graph, graph.inputs(), flags.seed, kSeededCalibrationSets));
+    if (flags.quantize == "int8" || flags.quantize == "int16x8") {
+      output->notes.push_back(
+          "warning: calibrated with random numbers; give --calibration_inputs real inputs, or the ranges will not fit "
+          "them");
+    }
+  }
+  const SessionOptions options = ToolSessionOptions(num_threads, files);
+  const Verifier verifier(graph, *inputs, options);
+  TfliteQuantization quantization;
+  quantization.mode = flags.quantize;
+  quantization.io_type = flags.io_type;
+  quantization.keep_float = Pieces(flags.keep_float);
+  quantization.tensor_ranges = Pieces(flags.tensor_ranges);
+  quantization.min_sqnr_db = flags.min_sqnr_db;
+  quantization.num_threads = num_threads;
+  PF_ASSIGN_OR_RETURN(QuantizedModel model, QuantizeForTflite(prepared, *inputs, verifier, options, quantization));
+  for (std::string& note : model.notes) output->notes.push_back(std::move(note));
+  output->notes.push_back(
+      absl::StrCat(model.range_method.empty() ? "" : absl::StrCat("ranges: ", model.range_method, "; "),
+                   "rounding of weights: ", model.rounding));
+  output->kept_float = std::move(model.kept_float);
+  if (!flags.write_calibration.empty()) {
+    PF_RETURN_IF_ERROR(SaveThrough(files, flags.write_calibration, {}, model.ranges.size(),
+                                   [&](ByteSink* sink) { return sink->Append(model.ranges); }));
+  }
+  return std::move(model.graph);
+}
+
+// Finds the layers with the largest errors on the first inputs.
+void FindLayerErrors(const Graph& prepared, const Graph& quantized, const std::vector<InputSet>& inputs,
+                     int num_threads, FileSystem& files, TfliteOutput* output) {
+  const std::unique_ptr<BatchSource> source = KeptBatches({inputs[0]}, std::nullopt);
+  LayerNoiseSettings settings;
+  settings.reference = settings.candidate = ToolSessionOptions(num_threads, files);
+  const absl::StatusOr<LayerNoiseReport> report = MeasureLayerNoise(prepared, quantized, *source, settings);
+  if (!report.ok()) {
+    output->notes.push_back(absl::StrCat("layers were not compared: ", report.status().message()));
+    return;
+  }
+  for (const LayerNoise& layer : report->layers) {
+    if (output->layers.size() == kMostLayers || !layer.own_sqnr_db.has_value()) break;
+    if (!std::isinf(*layer.own_sqnr_db)) output->layers.push_back({layer.reference, *layer.own_sqnr_db});
+  }
 }
 
 }  // namespace
 
 bool IsTflitePath(absl::string_view path) { return absl::EndsWith(path, kTfliteFormat.extension); }
 
+std::vector<std::string> TfliteQuantizeNames() { return {"none", "float16", "dynamic", "int8", "int16x8", "int4"}; }
+
+void AddTfliteQuantizationFlags(TfliteFlags* tflite, FlagTable* flags) {
+  flags->AddChoice(
+      "quantize", &tflite->quantize, TfliteQuantizeNames(),
+      "float16, dynamic (int8) and int4: weights alone. int8, int16x8: weights of int8, activations of int8 "
+      "or int16.");
+  flags->AddChoice("io_type", &tflite->io_type, {"float", "int8", "uint8"},
+                   "Type of inputs and outputs with --quantize=int8.");
+  flags->Add("calibration_inputs", &tflite->calibration_inputs, "FOLDER|FILES",
+             "Inputs that show the ranges of activations: NPY files, folders of them, or folders of pictures. Default: "
+             "random numbers, with a warning.");
+  flags->Add("keep_float", &tflite->keep_float, "NODES",
+             "Operators that stay float, by the names of their nodes; 'prefix*' names several.");
+  flags->Add("tensor_ranges", &tflite->tensor_ranges, "TENSOR=LOW:HIGH",
+             "Ranges of tensors that replace the observed ones, separated by commas.");
+  flags->Add("min_sqnr", &tflite->min_sqnr_db, "DB",
+             "Operators stay float until the SQNR of every output is at least this. Default: 15; negative: none do.");
+  flags->Add("write_calibration", &tflite->write_calibration, "FILE",
+             "File for ranges of activations and rounded weights, which the pass quantize_for_tflite reads.");
+}
+
 absl::StatusOr<TfliteOutput> EncodeTflite(const Graph& graph, const TfliteFlags& flags, int num_threads,
                                           FileSystem& files) {
+  if (flags.io_type != "float" && flags.quantize != "int8") {
+    return absl::InvalidArgumentError(absl::StrCat("--io_type=", flags.io_type, " is for --quantize=int8"));
+  }
   if (const auto source = TfliteSourceOf(graph); source != nullptr && flags.quantize == "none") {
     PF_ASSIGN_OR_RETURN(const bool is_unchanged, IsUnchanged(graph, *source));
     if (is_unchanged) {
@@ -70,23 +167,40 @@ absl::StatusOr<TfliteOutput> EncodeTflite(const Graph& graph, const TfliteFlags&
       return same;
     }
   }
-  PF_ASSIGN_OR_RETURN(const std::unique_ptr<Graph> prepared, Prepared(graph, flags, num_threads));
+  PF_ASSIGN_OR_RETURN(std::unique_ptr<Graph> prepared, Prepared(graph, flags, num_threads));
+  TfliteOutput output;
+  std::vector<InputSet> calibration;
+  if (IsQuantized(flags)) {
+    PF_ASSIGN_OR_RETURN(std::unique_ptr<Graph> quantized,
+                        Quantized(graph, *prepared, flags, num_threads, files, &calibration, &output));
+    if (flags.io_type == "float" && flags.verify != "off") {
+      FindLayerErrors(*prepared, *quantized, calibration, num_threads, files, &output);
+    }
+    prepared = std::move(quantized);
+  }
   TfliteLimits limits;
   limits.allow_flex = flags.allow_flex;
   StringSink sink;
   PF_RETURN_IF_ERROR(ExportTflite(*prepared, limits, &sink));
-  TfliteOutput output;
-  auto bytes = std::make_shared<const std::string>(sink.text());
-  absl::StatusOr<std::unique_ptr<Graph>> read = ReadModel(FileView{*bytes, bytes});
+  // The graph of the bytes refers to them without owning them.
+  output.bytes = sink.Release();
+  absl::StatusOr<std::unique_ptr<Graph>> read = ReadModel(FileView{output.bytes, nullptr});
   if (!read.ok()) {
     return absl::InternalError(absl::StrCat("the encoded model cannot be read back: ", read.status().message()));
   }
-  output.bytes = *bytes;
   if (flags.verify == "off") {
     output.verdict.why_not = "--verify=off";
     return output;
   }
-  absl::StatusOr<std::vector<InputSet>> inputs = Inputs(graph, flags, files);
+  if (flags.io_type != "float") {
+    PF_ASSIGN_OR_RETURN(*read, WithFloatInterface(**read, *prepared));
+  }
+  absl::StatusOr<std::vector<InputSet>> inputs = std::vector<InputSet>();
+  if (IsQuantized(flags) && flags.verify_inputs.empty()) {
+    inputs = std::move(calibration);
+  } else {
+    inputs = Inputs(graph, flags, files);
+  }
   if (!flags.verify_inputs.empty()) PF_RETURN_IF_ERROR(inputs.status());
   const Verifier verifier(graph, std::move(inputs), ToolSessionOptions(num_threads, files), flags.max_time);
   PF_RETURN_IF_ERROR(verifier.validity());
@@ -113,6 +227,36 @@ absl::StatusOr<TfliteOutput> EncodeTflite(const Graph& graph, const TfliteFlags&
                      " relative to their scale, allowed: ", allowance.why, "; nothing was written"));
   }
   return output;
+}
+
+std::string QuantizationText(const TfliteOutput& output) {
+  std::string text;
+  for (const std::string& note : output.notes) absl::StrAppend(&text, note, "\n");
+  if (!output.kept_float.empty()) {
+    constexpr size_t kMostNamed = 20;
+    absl::StrAppend(&text, "kept in float for the outputs' sake: ", output.kept_float.size(),
+                    " operators: ", absl::StrJoin(absl::MakeConstSpan(output.kept_float).subspan(0, kMostNamed), ", "),
+                    output.kept_float.size() > kMostNamed ? ", ...\n" : "\n");
+  }
+  if (output.layers.empty() && output.kept_float.empty() && output.notes.empty()) return text;
+  for (const VerifiedOutput& each : output.verdict.outputs) {
+    const OutputDifference& difference = each.difference;
+    absl::StrAppend(&text, "output ", each.name, ": SQNR ", FormatNumber(difference.sqnr_db), " dB, relative rms ",
+                    FormatNumber(std::pow(10, -difference.sqnr_db / 20)));
+    if (difference.top1_agreement.has_value()) {
+      absl::StrAppend(&text, ", top-1 agreement ", FormatNumber(100 * *difference.top1_agreement), " %");
+    }
+    absl::StrAppend(&text, " (", QualityName(JudgeQuality(difference)), ")\n");
+  }
+  if (!output.layers.empty()) {
+    absl::StrAppend(&text, "largest layer errors by themselves: ",
+                    absl::StrJoin(output.layers, ", ",
+                                  [](std::string* out, const LayerError& layer) {
+                                    absl::StrAppend(out, layer.layer, " ", FormatNumber(layer.sqnr_db), " dB");
+                                  }),
+                    "\n");
+  }
+  return text;
 }
 
 std::string ProofText(const Verdict& verdict) {

@@ -115,6 +115,16 @@ absl::Status ExportPad(OperatorExport* op) {
   if (RankOf(*op, op->input(0)) > 4) op->RequireVersion(4);
   op->AddOperand(op->input(0));
   op->AddIntegers(op->input(1));
+  if (has_value && op->target() == tflite::BuiltinOperator::PAD) {
+    // PAD of codes fills with the zero point.
+    const UniformScales* scales = op->ScalesBehind(op->input(0));
+    const absl::StatusOr<double> value = op->ConstantScalar(op->input(2));
+    if (scales == nullptr || !value.ok() || *value != scales->zero_points[0]) {
+      return absl::UnimplementedError("expected codes that are padded with the zero point");
+    }
+    op->SetOptions(tflite::CreatePadOptions(op->builder()));
+    return absl::OkStatus();
+  }
   if (has_value) {
     op->AddOperand(op->input(2));
     op->SetOptions(tflite::CreatePadV2Options(op->builder()));

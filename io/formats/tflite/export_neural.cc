@@ -1,10 +1,13 @@
 // Writes operators of neural networks: convolutions, dense layers, pooling, normalisation, resizing, detection.
-#include <cmath>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "graph/analysis/uniform_quantization.h"
 #include "graph/base/status.h"
+#include "io/formats/tflite/export_quantized.h"
 #include "io/formats/tflite/operator_export.h"
 #include "io/formats/tflite/permuted_tensor.h"
 
@@ -57,10 +60,15 @@ absl::StatusOr<Window> WindowOf(const Node& node, bool has_size) {
 // Returns the constant filter or weights, of the given rank.
 absl::StatusOr<Tensor> Weights(const OperatorExport& op, int input, int rank) {
   PF_ASSIGN_OR_RETURN(Tensor value, op.Weight(op.input(input)));
-  if ((value.dtype() != DType::kFloat && value.dtype() != DType::kHalf) || value.shape().rank() != rank) {
-    return absl::UnimplementedError(absl::StrCat("has weights of ", DTypeName(value.dtype()), " and shape ",
-                                                 value.shape().ToString(), ", expected float or half and ", rank,
-                                                 " dimensions"));
+  if (op.is_quantized() && op.ScalesBehind(LayoutSource(op.input(input))) == nullptr) {
+    return absl::UnimplementedError("has weights without scales");
+  }
+  const bool has_type = op.is_quantized() ? value.dtype() == DType::kInt8 || value.dtype() == DType::kUint8
+                                          : value.dtype() == DType::kFloat || value.dtype() == DType::kHalf;
+  if (!has_type || value.shape().rank() != rank) {
+    return absl::UnimplementedError(
+        absl::StrCat("has weights of ", DTypeName(value.dtype()), " and shape ", value.shape().ToString(),
+                     ", expected ", op.is_quantized() ? "codes" : "float or half", " and ", rank, " dimensions"));
   }
   return value;
 }
@@ -69,6 +77,11 @@ absl::StatusOr<Tensor> Weights(const OperatorExport& op, int input, int rank) {
 absl::StatusOr<Tensor> BiasVector(const OperatorExport& op, int64_t channels) {
   PF_ASSIGN_OR_RETURN(const Tensor value, op.Weight(op.bias()));
   const Shape& shape = value.shape();
+  if (op.is_quantized() && !op.is_dynamic()) {
+    if ((value.dtype() == DType::kInt32 || value.dtype() == DType::kInt64) && shape == Shape({channels})) return value;
+    return absl::UnimplementedError(absl::StrCat("has a bias of ", DTypeName(value.dtype()), " and shape ",
+                                                 shape.ToString(), ", expected codes for ", channels, " channels"));
+  }
   const bool is_vector = shape.rank() > 0 && shape.dim(shape.rank() - 1) == channels;
   const bool is_half = value.dtype() == DType::kHalf;
   if ((value.dtype() != DType::kFloat && !is_half) || shape.rank() > 4 ||
@@ -81,11 +94,39 @@ absl::StatusOr<Tensor> BiasVector(const OperatorExport& op, int64_t channels) {
                             std::vector<float>(static_cast<size_t>(channels), value.elements<float>()[0]));
 }
 
-// Adds the bias, which kernels of convolutions want always: zeros if there is none.
-absl::StatusOr<Tensor> BiasOrZeros(const OperatorExport& op, int64_t channels) {
-  if (op.bias().node != nullptr) return BiasVector(op, channels);
-  return Tensor::FromVector(Shape({channels}), std::vector<float>(static_cast<size_t>(channels), 0.f));
+// A bias, with its scales if it has codes.
+struct Bias {
+  Tensor value;  // Of type kInvalid if there is none.
+  std::optional<UniformScales> scales;
+};
+
+// Reads the bias. `needs_one`: zeros if there is none, which kernels of convolutions want always.
+absl::StatusOr<Bias> BiasOf(const OperatorExport& op, int input, int weights, int64_t channels, bool needs_one) {
+  Bias bias;
+  const bool has_codes = op.is_quantized() && !op.is_dynamic();
+  if (op.bias().node != nullptr) {
+    PF_ASSIGN_OR_RETURN(bias.value, BiasVector(op, channels));
+    if (has_codes) bias.scales = op.WeightScales(op.bias(), 0);
+    return bias;
+  }
+  if (!needs_one) return bias;
+  const size_t count = static_cast<size_t>(channels);
+  if (!has_codes) {
+    bias.value = Tensor::FromVector(Shape({channels}), std::vector<float>(count, 0.f));
+    return bias;
+  }
+  const UniformScales* of_input = op.ScalesBehind(LayoutSource(op.input(input)));
+  bias.scales = op.WeightScales(op.input(weights), 0);
+  if (of_input == nullptr || !bias.scales.has_value()) return absl::UnimplementedError("has operands without scales");
+  for (float& scale : bias.scales->scales) scale *= of_input->scales[0];
+  for (int32_t& point : bias.scales->zero_points) point = 0;
+  PF_ASSIGN_OR_RETURN(const DType dtype, op.CodesOfOperand(input));
+  bias.value = dtype == DType::kInt16 ? Tensor::FromVector(Shape({channels}), std::vector<int64_t>(count, 0))
+                                      : Tensor::FromVector(Shape({channels}), std::vector<int32_t>(count, 0));
+  return bias;
 }
+
+bool HasFourBits(const std::optional<UniformScales>& scales) { return scales.has_value() && scales->has_four_bits; }
 
 }  // namespace
 
@@ -93,7 +134,10 @@ absl::Status ExportConv2D(OperatorExport* op) {
   if (op->num_inputs() != 2) return NoForm("two inputs");
   PF_ASSIGN_OR_RETURN(const Window window, WindowOf(op->node(), false));
   PF_ASSIGN_OR_RETURN(const Tensor filter, Weights(*op, 1, 4));
-  PF_ASSIGN_OR_RETURN(Tensor bias, BiasOrZeros(*op, filter.shape().dim(3)));
+  PF_ASSIGN_OR_RETURN(Bias bias, BiasOf(*op, 0, 1, filter.shape().dim(3), true));
+  std::optional<UniformScales> scales = op->WeightScales(op->input(1), 0);
+  if (op->is_dynamic()) op->RequireVersion(scales->scales.size() > 1 ? 5 : 2);
+  if (HasFourBits(scales)) op->RequireVersion(7);
   // HWIO to OHWI.
   PF_ASSIGN_OR_RETURN(Tensor permuted, Permuted(filter, {3, 0, 1, 2}));
   const Shape input = op->ShapeOf(op->input(0));
@@ -101,8 +145,8 @@ absl::Status ExportConv2D(OperatorExport* op) {
     op->RequireVersion(6);  // Groups.
   }
   op->AddOperand(op->input(0));
-  op->AddWeight(std::move(permuted));
-  op->AddWeight(std::move(bias));
+  op->AddWeight(std::move(permuted), std::move(scales));
+  op->AddWeight(std::move(bias.value), std::move(bias.scales));
   op->SetOptions(tflite::CreateConv2DOptions(op->builder(), window.padding, window.stride_w, window.stride_h,
                                              op->activation(), window.dilation_w, window.dilation_h));
   return absl::OkStatus();
@@ -114,12 +158,15 @@ absl::Status ExportDepthwiseConv2D(OperatorExport* op) {
   PF_ASSIGN_OR_RETURN(const Tensor filter, Weights(*op, 1, 4));
   const Shape& shape = filter.shape();
   const int64_t channels = shape.dim(2) * shape.dim(3);
-  PF_ASSIGN_OR_RETURN(Tensor bias, BiasOrZeros(*op, channels));
+  PF_ASSIGN_OR_RETURN(Bias bias, BiasOf(*op, 0, 1, channels, true));
+  std::optional<UniformScales> scales = op->WeightScales(op->input(1), 3);
+  if (op->is_dynamic()) op->RequireVersion(scales->scales.size() > 1 ? 6 : 4);
+  if (HasFourBits(scales)) op->RequireVersion(7);
   PF_ASSIGN_OR_RETURN(Tensor reshaped, filter.Reshaped(Shape({1, shape.dim(0), shape.dim(1), channels})));
   if (window.dilation_h != 1 || window.dilation_w != 1) op->RequireVersion(2);
   op->AddOperand(op->input(0));
-  op->AddWeight(std::move(reshaped));
-  op->AddWeight(std::move(bias));
+  op->AddWeight(std::move(reshaped), std::move(scales));
+  op->AddWeight(std::move(bias.value), std::move(bias.scales));
   op->SetOptions(tflite::CreateDepthwiseConv2DOptions(op->builder(), window.padding, window.stride_w, window.stride_h,
                                                       static_cast<int32_t>(shape.dim(3)), op->activation(),
                                                       window.dilation_w, window.dilation_h));
@@ -131,18 +178,16 @@ absl::Status ExportTransposeConv(OperatorExport* op) {
   PF_ASSIGN_OR_RETURN(const Window window, WindowOf(op->node(), false));
   if (window.dilation_h != 1 || window.dilation_w != 1) return NoForm("no dilation");
   PF_ASSIGN_OR_RETURN(const Tensor filter, Weights(*op, 1, 4));
-  Tensor bias;
-  if (op->bias().node != nullptr) {
-    PF_ASSIGN_OR_RETURN(bias, BiasVector(*op, filter.shape().dim(2)));
-    op->RequireVersion(3);
-  }
+  if (op->is_dynamic()) return NoForm("a float filter: there is no kernel that quantises the input");
+  PF_ASSIGN_OR_RETURN(Bias bias, BiasOf(*op, 2, 1, filter.shape().dim(2), false));
+  if (bias.value.dtype() != DType::kInvalid) op->RequireVersion(3);
   if (op->activation() != tflite::ActivationFunctionType::NONE) op->RequireVersion(4);
   // HWOI to OHWI.
   PF_ASSIGN_OR_RETURN(Tensor permuted, Permuted(filter, {2, 0, 1, 3}));
   op->AddIntegers(op->input(0));
-  op->AddWeight(std::move(permuted));
+  op->AddWeight(std::move(permuted), op->WeightScales(op->input(1), 0));
   op->AddOperand(op->input(2));
-  if (bias.dtype() != DType::kInvalid) op->AddWeight(std::move(bias));
+  if (bias.value.dtype() != DType::kInvalid) op->AddWeight(std::move(bias.value), std::move(bias.scales));
   op->SetOptions(tflite::CreateTransposeConvOptions(op->builder(), window.padding, window.stride_w, window.stride_h,
                                                     op->activation()));
   return absl::OkStatus();
@@ -158,10 +203,11 @@ absl::Status ExportConv3D(OperatorExport* op) {
   PF_ASSIGN_OR_RETURN(const std::vector<int64_t> dilations, IntListAttr(op->node(), "dilations"));
   if (strides.size() != 5 || dilations.size() != 5) return NoForm("five strides and dilations");
   PF_ASSIGN_OR_RETURN(const Tensor filter, Weights(*op, 1, 5));
-  PF_ASSIGN_OR_RETURN(Tensor bias, BiasOrZeros(*op, filter.shape().dim(4)));
+  if (op->is_quantized()) return NoForm("a float operator");
+  PF_ASSIGN_OR_RETURN(Bias bias, BiasOf(*op, 0, 1, filter.shape().dim(4), true));
   op->AddOperand(op->input(0));
   op->AddOperand(op->input(1));
-  op->AddWeight(std::move(bias));
+  op->AddWeight(std::move(bias.value));
   const auto at = [](const std::vector<int64_t>& values, size_t i) { return static_cast<int32_t>(values[i]); };
   op->SetOptions(tflite::CreateConv3DOptions(
       op->builder(), padding == "SAME" ? tflite::Padding::SAME : tflite::Padding::VALID, at(strides, 1), at(strides, 3),
@@ -190,10 +236,13 @@ absl::Status ExportFullyConnected(OperatorExport* op) {
     }
     if (shape.rank() > 2) op->RequireVersion(5);
   }
-  Tensor bias;
-  if (op->bias().node != nullptr) {
-    PF_ASSIGN_OR_RETURN(bias, BiasVector(*op, units));
+  PF_ASSIGN_OR_RETURN(Bias bias, BiasOf(*op, 0, 1, units, false));
+  std::optional<UniformScales> scales = op->WeightScales(op->input(1), 0);
+  if (op->is_dynamic()) {
+    op->RequireVersion(op->is_asymmetric() ? 9 : 3);
+    if (scales->scales.size() > 1) op->RequireVersion(12);
   }
+  if (HasFourBits(scales)) op->RequireVersion(10);
   if (!is_transposed) {
     PF_ASSIGN_OR_RETURN(weights, Permuted(weights, {1, 0}));
   }
@@ -204,20 +253,31 @@ absl::Status ExportFullyConnected(OperatorExport* op) {
     if (rows.has_rank() && rows.rank() == 2 && rows.dim(1) == weights.shape().dim(1)) x = x.node->input(0);
   }
   op->AddOperand(x);
-  op->AddWeight(std::move(weights));
-  if (bias.dtype() != DType::kInvalid) {
-    op->AddWeight(std::move(bias));
+  op->AddWeight(std::move(weights), std::move(scales));
+  if (bias.value.dtype() != DType::kInvalid) {
+    op->AddWeight(std::move(bias.value), std::move(bias.scales));
   } else {
     op->OmitOperand();
   }
   const bool keeps_dims = is_batched && op->ShapeOf(op->input(0)).rank() > 2;
   op->SetOptions(tflite::CreateFullyConnectedOptions(op->builder(), op->activation(),
-                                                     tflite::FullyConnectedOptionsWeightsFormat::DEFAULT, keeps_dims));
+                                                     tflite::FullyConnectedOptionsWeightsFormat::DEFAULT, keeps_dims,
+                                                     op->is_asymmetric()));
   return absl::OkStatus();
 }
 
 absl::Status ExportBatchMatMul(OperatorExport* op) {
   if (op->num_inputs() != 2) return NoForm("two inputs");
+  if (op->is_dynamic()) {
+    PF_ASSIGN_OR_RETURN(Tensor weights, op->Weight(op->input(1)));
+    op->RequireVersion(op->is_asymmetric() ? 4 : 1);
+    op->AddOperand(op->input(0));
+    op->AddWeight(std::move(weights), op->WeightScales(op->input(1), -1));
+    op->SetOptions(tflite::CreateBatchMatMulOptions(op->builder(), BoolAttr(op->node(), "adj_x").value_or(false),
+                                                    BoolAttr(op->node(), "adj_y").value_or(false),
+                                                    op->is_asymmetric()));
+    return absl::OkStatus();
+  }
   const bool is_batched = op->node().op() != ops::kMatMul;
   PF_ASSIGN_OR_RETURN(const bool adj_x, BoolAttr(op->node(), is_batched ? "adj_x" : "transpose_a"));
   PF_ASSIGN_OR_RETURN(const bool adj_y, BoolAttr(op->node(), is_batched ? "adj_y" : "transpose_b"));
@@ -244,54 +304,16 @@ absl::Status ExportPool(OperatorExport* op) {
 }
 
 absl::Status ExportSoftmax(OperatorExport* op) {
-  op->AddOperand(op->input(0));
-  op->SetOptions(tflite::CreateSoftmaxOptions(op->builder(), /*beta=*/1.f));
-  return absl::OkStatus();
-}
-
-// x Rsqrt(Maximum(Sum(x^2), 1e-12)), or x / Maximum(Sqrt(Sum(x^2)), 1e-6), over the last dimension. LiteRT's kernel has
-// the bound 1e-6 of the length.
-absl::Status ExportL2Normalization(OperatorExport* op) {
-  constexpr double kLeastLength = 1e-6;
-  // Relative difference of the bound in float.
-  constexpr double kSameBound = 1e-3;
-  const Node& root = op->node();
-  const bool is_quotient = root.op() == ops::kRealDiv;
-  const auto is_inner = [&](TensorRef ref, Op inner) {
-    return ref.port == 0 && ref.node->op() == inner && op->IsReadOnce(*ref.node);
-  };
-  for (const int side : {0, 1}) {
-    if (root.num_data_inputs() != 2 || (is_quotient && side == 1)) break;
-    const TensorRef x = root.input(side);
-    TensorRef length = root.input(1 - side);
-    if (!is_quotient) {
-      if (!is_inner(length, ops::kRsqrt)) continue;
-      length = length.node->input(0);
-    }
-    if (!is_inner(length, ops::kMaximum)) continue;
-    const double bound = is_quotient ? kLeastLength : kLeastLength * kLeastLength;
-    TensorRef sum;
-    for (const int k : {0, 1}) {
-      const absl::StatusOr<double> least = op->ConstantScalar(length.node->input(k));
-      if (least.ok() && std::abs(*least - bound) <= kSameBound * bound) sum = length.node->input(1 - k);
-    }
-    if (sum.node == nullptr) continue;
-    if (is_quotient) {
-      if (!is_inner(sum, ops::kSqrt)) continue;
-      sum = sum.node->input(0);
-    }
-    if (!is_inner(sum, ops::kSum) || !is_inner(sum.node->input(0), ops::kSquare)) continue;
-    if (sum.node->input(0).node->input(0) != x || !BoolAttr(*sum.node, "keep_dims").value_or(false)) continue;
-    const absl::StatusOr<std::vector<int64_t>> axes = op->ConstantIntegers(sum.node->input(1));
-    const Shape shape = op->ShapeOf(x);
-    if (!axes.ok() || axes->size() != 1 || !shape.has_rank() || ((*axes)[0] != -1 && (*axes)[0] != shape.rank() - 1)) {
-      continue;
-    }
-    op->AddOperand(x);
-    op->SetOptions(tflite::CreateL2NormOptions(op->builder(), op->activation()));
-    return absl::OkStatus();
+  TensorRef x = op->input(0);
+  float beta = 1;
+  if (op->is_quantized() && x.node->op() == ops::kMul && x.node->num_data_inputs() == 2) {
+    PF_ASSIGN_OR_RETURN(const double factor, op->ConstantScalar(x.node->input(1)));
+    beta = static_cast<float>(factor);
+    x = x.node->input(0);
   }
-  return NoForm("x divided by its length in the last dimension");
+  op->AddOperand(x);
+  op->SetOptions(tflite::CreateSoftmaxOptions(op->builder(), beta));
+  return absl::OkStatus();
 }
 
 absl::Status ExportLocalResponseNormalization(OperatorExport* op) {

@@ -65,11 +65,13 @@ int TypedOperand(const OperatorForm& form) {
   return operand;
 }
 
-absl::StatusOr<int> VersionFor(const OperatorForm& form, DType dtype) {
-  if (form.types.empty()) return 1;
+namespace {
+
+// Returns the version that a list such as "float int64:4" gives the type.
+absl::StatusOr<int> VersionIn(absl::string_view types, DType dtype) {
   const std::string name = DTypeName(dtype);
   std::vector<absl::string_view> known;
-  for (const absl::string_view word : absl::StrSplit(form.types, ' ')) {
+  for (const absl::string_view word : absl::StrSplit(types, ' ')) {
     if (word.empty() || word[0] == '@') continue;
     const std::pair<absl::string_view, absl::string_view> parts = absl::StrSplit(word, absl::MaxSplits(':', 1));
     known.push_back(parts.first);
@@ -78,6 +80,18 @@ absl::StatusOr<int> VersionFor(const OperatorForm& form, DType dtype) {
   }
   return absl::UnimplementedError(
       absl::StrCat("computes with ", name, ", expected one of ", absl::StrJoin(known, ", ")));
+}
+
+}  // namespace
+
+absl::StatusOr<int> VersionFor(const OperatorForm& form, DType dtype) {
+  if (form.types.empty()) return 1;
+  return VersionIn(form.types, dtype);
+}
+
+absl::StatusOr<int> VersionForCodes(const OperatorForm& form, DType dtype) {
+  if (form.codes.empty()) return absl::UnimplementedError("has no kernel for codes");
+  return VersionIn(form.codes, dtype);
 }
 
 absl::StatusOr<absl::string_view> RuntimeOf(const OperatorForm& form, int version) {
@@ -110,6 +124,7 @@ absl::StatusOr<Tensor> OperatorExport::Constant(TensorRef tensor) const {
 }
 
 absl::StatusOr<Tensor> OperatorExport::Weight(TensorRef tensor) const {
+  if (end_ != nullptr) return subgraph_->WeightCodes(tensor);
   const Node* constant = WeightBehind(tensor);
   if (constant == nullptr) {
     return absl::UnimplementedError(absl::StrCat("reads ", tensor.node->Describe(), ", expected a constant"));
@@ -128,10 +143,36 @@ absl::StatusOr<double> OperatorExport::ConstantScalar(TensorRef tensor) const {
     if (value.dtype() == DType::kFloat) return value.elements<float>()[0];
     if (value.dtype() == DType::kDouble) return value.elements<double>()[0];
     if (value.dtype() == DType::kInt32) return value.elements<int32_t>()[0];
+    if (value.dtype() == DType::kInt16) return value.elements<int16_t>()[0];
+    if (value.dtype() == DType::kInt8) return value.elements<int8_t>()[0];
+    if (value.dtype() == DType::kUint8) return value.elements<uint8_t>()[0];
     if (value.dtype() == DType::kInt64) return static_cast<double>(value.elements<int64_t>()[0]);
   }
   return absl::UnimplementedError(
       absl::StrCat("reads a constant of shape ", value.shape().ToString(), ", expected one number"));
+}
+
+bool OperatorExport::is_asymmetric() const {
+  return end_ != nullptr && BoolAttr(*end_, kAsymmetricAttr).value_or(false);
+}
+
+const UniformScales* OperatorExport::ScalesBehind(TensorRef tensor) const {
+  return subgraph_->quantized().ScalesBehind(tensor);
+}
+
+absl::StatusOr<DType> OperatorExport::CodesOfOperand(int input) const {
+  const Node& source = *LayoutSource(this->input(input)).node;
+  if (source.op() != UniformDequantizeOp()) return absl::UnimplementedError("reads no codes");
+  return TypeAttr(source, "Tin");
+}
+
+std::optional<UniformScales> OperatorExport::WeightScales(TensorRef weights, int axis) const {
+  if (end_ == nullptr) return std::nullopt;
+  const UniformScales* scales = ScalesBehind(LayoutSource(weights));
+  if (scales == nullptr) return std::nullopt;
+  UniformScales result = *scales;
+  result.axis = result.scales.size() > 1 ? axis : -1;
+  return result;
 }
 
 absl::Status OperatorExport::RequireVersionFor(DType dtype) {

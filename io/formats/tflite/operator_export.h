@@ -18,6 +18,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "graph/analysis/uniform_quantization.h"
 #include "graph/graph.h"
 #include "graph/shape.h"
 #include "graph/tensor.h"
@@ -52,11 +53,13 @@ struct OperatorForm {
   absl::string_view types;
   // The first runtime that has version 1, 2, ... of the operator; "-" for a version that does not exist.
   absl::string_view runtimes;
+  // Types of codes that the operator has kernels for, each with its version as in `types`. Empty: no kernel.
+  absl::string_view codes;
 };
 
 // Returns the form of operators that the nodes of `ops`, at most four, compute.
 constexpr OperatorForm Form(std::initializer_list<ops::OpId> ops, uint32_t traits, ExportFunction write,
-                            absl::string_view types, absl::string_view runtimes) {
+                            absl::string_view types, absl::string_view runtimes, absl::string_view codes = "") {
   OperatorForm form;
   size_t i = 0;
   for (const ops::OpId op : ops) form.ops[i++] = op;
@@ -64,11 +67,14 @@ constexpr OperatorForm Form(std::initializer_list<ops::OpId> ops, uint32_t trait
   form.write = write;
   form.types = types;
   form.runtimes = runtimes;
+  form.codes = codes;
   return form;
 }
 
 // The version that the types of a form determine for `dtype`, or Unimplemented: "computes with double, expected float".
 absl::StatusOr<int> VersionFor(const OperatorForm& form, DType dtype);
+// The same for an operator on codes of `dtype`.
+absl::StatusOr<int> VersionForCodes(const OperatorForm& form, DType dtype);
 // The operand of the node whose type determines the version.
 int TypedOperand(const OperatorForm& form);
 // The first runtime with a version of an operator, or Internal if the form has no such version.
@@ -105,7 +111,8 @@ class OperatorExport {
   absl::StatusOr<DType> TypeOf(TensorRef tensor) const;
   // Returns the constant behind a tensor, or Unimplemented: "reads node 'w' (Add), expected a constant".
   absl::StatusOr<Tensor> Constant(TensorRef tensor) const;
-  // Same, but of a constant of half that is converted to float, returns the numbers of half.
+  // Same, but of a constant of half that is converted to float, returns the numbers of half, and of dequantised weights
+  // of a quantised operator, the codes.
   absl::StatusOr<Tensor> Weight(TensorRef tensor) const;
   absl::StatusOr<std::vector<int64_t>> ConstantIntegers(TensorRef tensor) const;
   // Returns the only element of a constant of one number.
@@ -113,18 +120,33 @@ class OperatorExport {
   // True if `inner`, a node of a composed form, is read only by the form: its nodes need not be written twice.
   bool IsReadOnce(const Node& inner) const;
 
+  // --- Quantised operators: see export_quantized.h -----------------------------------------------------------------
+  bool is_quantized() const { return end_ != nullptr; }
+  // True for an operator with float input and quantised weights.
+  bool is_dynamic() const { return is_dynamic_; }
+  // The mark of a dynamic operator: its quantised input has a zero point.
+  bool is_asymmetric() const;
+  // The scales of a tensor of codes, or of one that is dequantised; null if it is float.
+  const UniformScales* ScalesBehind(TensorRef tensor) const;
+  // The type of the codes of operand `input`.
+  absl::StatusOr<DType> CodesOfOperand(int input) const;
+  // The same for weights, with `axis` as the axis of several scales. Nothing in a float operator.
+  std::optional<UniformScales> WeightScales(TensorRef weights, int axis) const;
+
   // --- The operator ------------------------------------------------------------------------------------------------
   // Operands are added to the model after the function has returned OK.
-  void AddOperand(TensorRef tensor) { operands_.push_back({tensor, Tensor(), Operand::kTensor}); }
+  void AddOperand(TensorRef tensor) { operands_.push_back({tensor, Tensor(), Operand::kTensor, {}}); }
   // Adds an operand that must be int32: a constant of int64 is converted, another tensor of int64 is read by a CAST.
-  void AddIntegers(TensorRef tensor) { operands_.push_back({tensor, Tensor(), Operand::kIntegers}); }
-  void AddConstant(Tensor value) { operands_.push_back({{}, std::move(value), Operand::kConstant}); }
-  // Same, for numbers that the operator reads as float: those of half stand behind a DEQUANTIZE.
-  void AddWeight(Tensor value) { operands_.push_back({{}, std::move(value), Operand::kWeight}); }
-  void OmitOperand() { operands_.push_back({{}, Tensor(), Operand::kOmitted}); }
+  void AddIntegers(TensorRef tensor) { operands_.push_back({tensor, Tensor(), Operand::kIntegers, {}}); }
+  void AddConstant(Tensor value) { operands_.push_back({{}, std::move(value), Operand::kConstant, {}}); }
+  // Same, for numbers that the operator reads as float: those of half stand behind a DEQUANTIZE. Codes have scales.
+  void AddWeight(Tensor value, std::optional<UniformScales> scales = std::nullopt) {
+    operands_.push_back({{}, std::move(value), Operand::kWeight, std::move(scales)});
+  }
+  void OmitOperand() { operands_.push_back({{}, Tensor(), Operand::kOmitted, {}}); }
   // Adds the position (i, 0, ..., 0) of `rank` dimensions, for a tensor with the one number i.
   void AddPosition(TensorRef tensor, int rank) {
-    operands_.push_back({tensor, Tensor::Scalar<int32_t>(rank), Operand::kPosition});
+    operands_.push_back({tensor, Tensor::Scalar<int32_t>(rank), Operand::kPosition, {}});
   }
   // The operator returns the elements of result 0 in this shape; a RESHAPE gives them the shape of the node's output.
   void SetInnerShape(Shape shape) { inner_shape_ = std::move(shape); }
@@ -154,6 +176,7 @@ class OperatorExport {
     TensorRef ref;
     Tensor value;
     Kind kind;
+    std::optional<UniformScales> scales;
   };
   friend class SubgraphExport;
 
@@ -163,6 +186,9 @@ class OperatorExport {
   TensorRef bias_;
   tflite::ActivationFunctionType activation_ = tflite::ActivationFunctionType::NONE;
   const OperatorForm* form_ = nullptr;
+  const Node* end_ = nullptr;  // The node with the mark of a quantised operator; null for a float operator.
+  bool is_dynamic_ = false;
+  int32_t result_ = -1;  // The tensor of the result, if it is not output 0 of the last node.
   std::vector<Operand> operands_;
   std::optional<Shape> inner_shape_;
   ExportedOperator exported_;

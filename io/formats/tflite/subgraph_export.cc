@@ -347,7 +347,7 @@ int SubgraphExport::NumReaders(const Node& node) const {
 }
 
 int32_t SubgraphExport::AddTensor(absl::string_view name, DType dtype, const Shape& shape) {
-  tensors_.push_back({std::string(name), dtype, shape, Tensor(), nullptr});
+  tensors_.push_back({std::string(name), dtype, shape, Tensor(), nullptr, std::nullopt});
   return static_cast<int32_t>(tensors_.size()) - 1;
 }
 
@@ -376,6 +376,9 @@ int32_t SubgraphExport::TensorOf(TensorRef unresolved) {
     const absl::StatusOr<std::vector<DType>> types = OutputTypes(*ref.node);
     const bool is_typed = types.ok() && ref.port >= 0 && static_cast<size_t>(ref.port) < types->size();
     index = AddTensor(name, is_typed ? (*types)[static_cast<size_t>(ref.port)] : DType::kInvalid, shapes_.Of(ref));
+  }
+  if (const UniformScales* scales = quantized_.ScalesOf(ref); scales != nullptr) {
+    tensors_[static_cast<size_t>(index)].scales = *scales;
   }
   tensor_of_.emplace(ref, index);
   return index;
@@ -467,7 +470,16 @@ absl::Status SubgraphExport::TryRow(const OperatorRow& row, OperatorExport op) {
   if (typed >= op.num_inputs() && !form.types.empty()) {
     return absl::UnimplementedError(absl::StrCat("has ", op.num_inputs(), " inputs, expected more"));
   }
-  if (!form.types.empty()) {
+  if (op.end_ != nullptr && !op.is_dynamic_) {
+    PF_ASSIGN_OR_RETURN(const DType codes, quantized_.TypeOfCodes(*op.end_));
+    PF_ASSIGN_OR_RETURN(const int version, VersionForCodes(form, codes));
+    op.RequireVersion(version);
+  } else if (typed < op.num_inputs() && op.end_ == nullptr && quantized_.ScalesOf(Resolve(op.input(typed)))) {
+    // Moves codes.
+    PF_ASSIGN_OR_RETURN(const DType codes, op.TypeOf(op.input(typed)));
+    PF_ASSIGN_OR_RETURN(const int version, VersionForCodes(form, codes));
+    op.RequireVersion(version);
+  } else if (!form.types.empty()) {
     const absl::StatusOr<DType> dtype = op.TypeOf(op.input(typed));
     if (absl::IsNotFound(dtype.status())) {
       return absl::UnimplementedError(absl::StrCat("reads ", op.input(typed).node->Describe(), " of unknown type"));
@@ -483,7 +495,12 @@ absl::Status SubgraphExport::TryRow(const OperatorRow& row, OperatorExport op) {
   for (const OperatorExport::Operand& operand : op.operands_) {
     switch (operand.kind) {
       case OperatorExport::Operand::kTensor:
-        exported.inputs.push_back(TensorOf(operand.ref));
+        if (op.end_ != nullptr && !op.is_dynamic_) {
+          PF_ASSIGN_OR_RETURN(const int32_t tensor, CodesOf(operand.ref, &conversions));
+          exported.inputs.push_back(tensor);
+        } else {
+          exported.inputs.push_back(TensorOf(operand.ref));
+        }
         break;
       case OperatorExport::Operand::kIntegers: {
         PF_ASSIGN_OR_RETURN(const int32_t tensor, Integers(operand.ref, &conversions));
@@ -500,6 +517,7 @@ absl::Status SubgraphExport::TryRow(const OperatorRow& row, OperatorExport op) {
       case OperatorExport::Operand::kConstant:
         exported.inputs.push_back(
             AddConstant(operand.value, absl::StrCat(op.node().name(), "/operand_", exported.inputs.size())));
+        tensors_.back().scales = operand.scales;
         break;
       case OperatorExport::Operand::kOmitted:
         exported.inputs.push_back(-1);
@@ -512,9 +530,13 @@ absl::Status SubgraphExport::TryRow(const OperatorRow& row, OperatorExport op) {
       }
     }
   }
-  PF_ASSIGN_OR_RETURN(const int num_outputs, NumOutputs(*op.root_));
-  const int count = row.num_outputs < 0 ? num_outputs : std::min(num_outputs, row.num_outputs);
-  for (int port = 0; port < count; ++port) exported.outputs.push_back(TensorOf({op.root_, port}));
+  if (op.end_ != nullptr) {
+    exported.outputs.push_back(op.result_);
+  } else {
+    PF_ASSIGN_OR_RETURN(const int num_outputs, NumOutputs(*op.root_));
+    const int count = row.num_outputs < 0 ? num_outputs : std::min(num_outputs, row.num_outputs);
+    for (int port = 0; port < count; ++port) exported.outputs.push_back(TensorOf({op.root_, port}));
+  }
   model_->RequireRuntime(runtime);
   if (op.inner_shape_.has_value() && !exported.outputs.empty()) {
     const int32_t result = exported.outputs[0];
@@ -529,7 +551,7 @@ absl::Status SubgraphExport::TryRow(const OperatorRow& row, OperatorExport op) {
 }
 
 absl::Status SubgraphExport::TryForms(Node* node, Node* root, TensorRef bias, ActivationFunctionType activation,
-                                      uint32_t traits) {
+                                      uint32_t traits, const QuantizedEnd& end) {
   absl::Status status = absl::UnimplementedError("");
   for (const OperatorRow* row : FormsOf(node->op())) {
     if ((row->form.traits & traits) != traits) continue;
@@ -537,6 +559,9 @@ absl::Status SubgraphExport::TryForms(Node* node, Node* root, TensorRef bias, Ac
     OperatorExport op(this, node, root);
     op.set_bias(bias);
     op.set_activation(activation);
+    op.end_ = end.end;
+    op.is_dynamic_ = end.is_dynamic;
+    op.result_ = end.result;
     status = TryRow(*row, std::move(op));
     if (!absl::IsUnimplemented(status)) return status;
     status =
@@ -565,8 +590,9 @@ absl::Status SubgraphExport::SelectCustom(Node* node, std::string name, std::str
   return absl::OkStatus();
 }
 
-absl::Status SubgraphExport::Select(Node* root) {
-  if (IsCarried(root->op())) return SelectCarried(root);
+absl::Status SubgraphExport::Select(Node* root, const QuantizedEnd& end) {
+  if (end.end == nullptr && IsCarried(root->op())) return SelectCarried(root);
+  if (end.end == nullptr && IsQuantizedEnd(*root)) return SelectQuantized(root);
   const ActivationFunctionType none = ActivationFunctionType::NONE;
   const auto is_inner = [&](TensorRef ref) {
     return ref.node != nullptr && ref.port == 0 && !graph_.IsEndpoint(ref.node) && NumReaders(*ref.node) == 1;
@@ -585,21 +611,23 @@ absl::Status SubgraphExport::Select(Node* root) {
   if (biased != nullptr && IsChannelAddition(*biased)) {
     for (const int side : {0, 1}) {
       const TensorRef base = biased->input(side), bias = biased->input(1 - side);
-      if (!is_inner(base) || WeightBehind(bias) == nullptr) continue;
-      status = TryForms(base.node, root, bias, activation, kTakesBias | with_activation);
+      if (!is_inner(base) || (end.end == nullptr && WeightBehind(bias) == nullptr)) continue;
+      status = TryForms(base.node, root, bias, activation, kTakesBias | with_activation, end);
       if (!absl::IsUnimplemented(status)) return status;
     }
   }
   if (activation != none && biased != nullptr) {
-    status = TryForms(biased, root, {}, activation, kTakesActivation);
+    status = TryForms(biased, root, {}, activation, kTakesActivation, end);
     if (!absl::IsUnimplemented(status)) return status;
   }
-  status = TryForms(root, root, {}, none, kComposed);
+  status = TryForms(root, root, {}, none, kComposed, end);
   if (!absl::IsUnimplemented(status)) return status;
-  status = TryForms(root, root, {}, none, kPlain);
+  status = TryForms(root, root, {}, none, kPlain, end);
   if (!absl::IsUnimplemented(status)) return status;
   const absl::string_view way_out = WayOutOf(root->op());
-  if (const absl::Status flex = SelectFlex(root); !absl::IsUnimplemented(flex)) return flex;
+  // A quantised operator has a result of codes, which the node itself has not.
+  const absl::Status flex = end.end == nullptr ? SelectFlex(root) : absl::UnimplementedError("");
+  if (!absl::IsUnimplemented(flex)) return flex;
   model_->AddProblem(absl::StrCat(root->Describe(), status.message().empty() ? "" : " ", status.message(),
                                   way_out.empty() ? "" : "; ", way_out));
   // Continues with the producers, so that their problems are reported, too.
@@ -612,6 +640,7 @@ absl::Status SubgraphExport::Prepare(const std::vector<Node*>& roots, const Shap
   PF_RETURN_IF_ERROR(Validate(graph_));
   PF_ASSIGN_OR_RETURN(order_, StableTopologicalOrder(graph_));
   PF_ASSIGN_OR_RETURN(shapes_, InferShapes(graph_, options));
+  PF_ASSIGN_OR_RETURN(quantized_, QuantizedTensors::Find(order_));
   std::vector<bool> stop(graph_.id_limit(), false);
   for (const Endpoint& input : graph_.inputs()) {
     if (input.node != nullptr) stop[input.node->id()] = true;
@@ -678,7 +707,7 @@ absl::Status SubgraphExport::SelectAll() {
       is_read |= graph_.IsOutput(node);
     }
     if (!is_read && !(HasEffect(*node) && !graph_.IsInput(node))) continue;
-    PF_RETURN_IF_ERROR(Annotate(Select(node), node->Describe()));
+    PF_RETURN_IF_ERROR(Annotate(Select(node, {}), node->Describe()));
   }
   std::reverse(operators_.begin(), operators_.end());
   return absl::OkStatus();
@@ -707,8 +736,11 @@ absl::Status SubgraphExport::CheckTensors() {
 flatbuffers::Offset<tflite::Tensor> SubgraphExport::EncodeTensor(const TensorRecord& tensor) {
   flatbuffers::FlatBufferBuilder& builder = model_->builder();
   uint32_t buffer = 0;
-  // The encoded strings of a kept tensor are its value.
-  if (tensor.value.dtype() == DType::kString) {
+  const bool is_int4 = tensor.scales.has_value() && tensor.scales->has_four_bits;
+  if (is_int4 && tensor.value.dtype() == DType::kInt8) {
+    auto bytes = std::make_shared<std::string>(PackedInt4(tensor.value.bytes()));
+    buffer = model_->BufferOf(*bytes, bytes);
+  } else if (tensor.value.dtype() == DType::kString) {  // The encoded strings of a kept tensor are its value.
     auto bytes = std::make_shared<std::string>(EncodedStrings(tensor.value.strings()));
     buffer = model_->BufferOf(*bytes, bytes);
   } else if (tensor.value.dtype() != DType::kInvalid) {
@@ -735,8 +767,9 @@ flatbuffers::Offset<tflite::Tensor> SubgraphExport::EncodeTensor(const TensorRec
   const auto dims = builder.CreateVector(shape);
   flatbuffers::Offset<flatbuffers::Vector<int32_t>> open_dims;
   if (is_open) open_dims = builder.CreateVector(signature);
-  return tflite::CreateTensor(builder, dims, *TfliteTypeOf(tensor.dtype), buffer, name, 0, false, 0, open_dims,
-                              tensor.shape.has_rank());
+  const auto quantization = tensor.scales.has_value() ? EncodedScales(*tensor.scales, &builder) : 0;
+  return tflite::CreateTensor(builder, dims, is_int4 ? tflite::TensorType::INT4 : *TfliteTypeOf(tensor.dtype), buffer,
+                              name, quantization, false, 0, open_dims, tensor.shape.has_rank());
 }
 
 flatbuffers::Offset<tflite::SubGraph> SubgraphExport::Encode() {

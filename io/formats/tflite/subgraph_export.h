@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,6 +19,7 @@
 #include "graph/functions/function.h"
 #include "graph/graph.h"
 #include "graph/shapes/shape_inference.h"
+#include "io/formats/tflite/export_quantized.h"
 #include "io/formats/tflite/operator_export.h"
 #include "io/formats/tflite/operator_import.h"
 
@@ -175,6 +177,10 @@ class SubgraphExport {
   int32_t AddTensor(absl::string_view name, DType dtype, const Shape& shape);
   // The number of data uses by nodes that the outputs need.
   int NumReaders(const Node& node) const;
+  const QuantizedTensors& quantized() const { return quantized_; }
+  // Returns the codes of constant weights of a quantised operator, in the layout of the node that reads `ref`, or
+  // Unimplemented.
+  absl::StatusOr<Tensor> WeightCodes(TensorRef ref) const;
 
  private:
   struct TensorRecord {
@@ -184,10 +190,18 @@ class SubgraphExport {
     Tensor value;                                 // Of a constant.
     std::shared_ptr<const tflite::TensorT> kept;  // The description in a source; the fields above but `value` and
                                                   // `name` do not apply.
+    std::optional<UniformScales> scales;          // Of codes.
+  };
+
+  // The end of a quantised operator, in export_quantized.cc.
+  struct QuantizedEnd {
+    const Node* end = nullptr;  // The node with the mark; null for a float operator.
+    bool is_dynamic = false;
+    int32_t result = -1;
   };
 
   // Adds the operator whose last node is `root`.
-  absl::Status Select(Node* root);
+  absl::Status Select(Node* root, const QuantizedEnd& end);
   // Same, for a node that carries an operator.
   absl::Status SelectCarried(Node* node);
   // Returns the tensor of a constant operand of a carried operator.
@@ -196,9 +210,16 @@ class SubgraphExport {
   void Describe(int32_t index, const tflite::TensorT& tensor, bool is_result, const Node& node);
   // Gives declared inputs and outputs the descriptions and names that they have in the source.
   void DescribeInterface(const TfliteContainer& source, int entry);
+  // Adds the operator that ends at a node with a mark, or that quantises or dequantises.
+  absl::Status SelectQuantized(Node* end);
+  // Adds QUANTIZE or DEQUANTIZE.
+  absl::Status AddConversion(Node* node);
+  // Returns the tensor of codes behind an operand of a quantised operator. Reshapes become operators on codes.
+  absl::StatusOr<int32_t> CodesOf(TensorRef ref, std::vector<ExportedOperator>* conversions);
+  ExportedOperator Reshaping(int32_t from, TensorRef shape, int32_t to);
   // Tries the forms of `node` that have all of `traits`. Returns Unimplemented with the last reason.
   absl::Status TryForms(Node* node, Node* root, TensorRef bias, tflite::ActivationFunctionType activation,
-                        uint32_t traits);
+                        uint32_t traits, const QuantizedEnd& end);
   // Adds the node as a Flex operator. Returns Unimplemented if it cannot be one.
   absl::Status SelectFlex(Node* node);
   // Adds the node as a custom operator with all its inputs and outputs.
@@ -222,6 +243,7 @@ class SubgraphExport {
   const std::string name_;
   ShapeMap shapes_;
   std::vector<Node*> order_;
+  QuantizedTensors quantized_;
   std::vector<bool> is_needed_;                              // By node: the outputs depend on it.
   absl::flat_hash_map<TensorRef, int32_t> tensor_of_;        // After Resolve.
   absl::flat_hash_map<TensorRef, std::string> output_name_;  // Declared names of outputs.

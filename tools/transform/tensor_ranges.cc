@@ -1,0 +1,172 @@
+// Implements the histograms and the runs that fill them.
+#include "tools/transform/tensor_ranges.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "graph/base/status.h"
+#include "graph/shapes/shape_inference.h"
+#include "runtime_check/session.h"
+#include "transforms/rewrites/constant_values.h"
+#include "transforms/rewrites/quantizable_operators.h"
+
+namespace permafrost {
+namespace {
+
+// Bytes of activations that are fetched by one run.
+constexpr int64_t kMostFetchedBytes = int64_t{512} << 20;
+// Steps in which the search for the best range lowers each bound, and how far.
+constexpr int kBoundSteps = 48;
+constexpr double kLeastShare = 0.2;
+
+}  // namespace
+
+void ValueDistribution::Widen(double most) {
+  if (most_ == 0) {
+    // A power of two, so that doubling joins whole bins.
+    most_ = std::exp2(std::ceil(std::log2(std::max(most, 1e-30))));
+    return;
+  }
+  while (most_ < most) {
+    std::array<int64_t, kBins> wider = {};
+    for (int i = 0; i < kBins; ++i) {
+      wider[static_cast<size_t>(kBins / 4 + i / 2)] += bins_[static_cast<size_t>(i)];
+    }
+    bins_ = wider;
+    most_ *= 2;
+  }
+}
+
+void ValueDistribution::Add(const Tensor& values) {
+  if (values.dtype() != DType::kFloat) return;
+  const UnalignedSpan<float> elements = values.elements<float>();
+  float low = 0, high = 0;
+  for (size_t i = 0; i < elements.size(); ++i) {
+    const float value = elements[i];
+    if (!(std::abs(value) <= std::numeric_limits<float>::max())) continue;
+    low = std::min(low, value);
+    high = std::max(high, value);
+  }
+  low_ = std::min<double>(low_, low);
+  high_ = std::max<double>(high_, high);
+  const double most = std::max<double>(-low, high);
+  if (most == 0) return;
+  if (most > most_) Widen(most);
+  const float per_unit = static_cast<float>(kBins / 2 / most_);
+  for (size_t i = 0; i < elements.size(); ++i) {
+    const float value = elements[i];
+    if (value == 0 || !(std::abs(value) <= std::numeric_limits<float>::max())) continue;
+    const int bin = kBins / 2 + static_cast<int>(std::floor(value * per_unit));
+    ++bins_[static_cast<size_t>(std::clamp(bin, 0, kBins - 1))];
+  }
+}
+
+std::pair<double, double> ValueDistribution::BestRange(int steps) const {
+  if (most_ == 0) return MinMax();
+  // Sums over the bins below an index: count, values and squares.
+  std::vector<double> count(kBins + 1, 0), sum(kBins + 1, 0), squares(kBins + 1, 0);
+  const double width = 2 * most_ / kBins;
+  for (size_t i = 0; i < kBins; ++i) {
+    const double value = -most_ + (static_cast<double>(i) + 0.5) * width;
+    const double n = static_cast<double>(bins_[i]);
+    count[i + 1] = count[i] + n;
+    sum[i + 1] = sum[i] + n * value;
+    squares[i + 1] = squares[i] + n * value * value;
+  }
+  const auto index = [&](double bound) {
+    return static_cast<size_t>(std::clamp(std::round((bound + most_) / width), 0.0, static_cast<double>(kBins)));
+  };
+  std::pair<double, double> best = MinMax();
+  double least = std::numeric_limits<double>::infinity();
+  for (int i = 0; i < kBoundSteps; ++i) {
+    const double low = low_ * (1 - (1 - kLeastShare) * i / kBoundSteps);
+    const size_t from = index(low);
+    // The sum of (v - low)^2 over the values below.
+    const double below = squares[from] - 2 * low * sum[from] + low * low * count[from];
+    for (int j = 0; j < kBoundSteps; ++j) {
+      const double high = high_ * (1 - (1 - kLeastShare) * j / kBoundSteps);
+      const size_t to = index(high);
+      const double n = count[kBins] - count[to];
+      const double above = squares[kBins] - squares[to] - 2 * high * (sum[kBins] - sum[to]) + high * high * n;
+      const double step = (high - low) / steps;
+      const double inside = std::max(0.0, count[to] - count[from]) * step * step / 12;
+      const double error = std::max(0.0, below) + std::max(0.0, above) + inside;
+      if (error < least) {
+        least = error;
+        best = {low, high};
+      }
+      if (high_ == 0) break;
+    }
+    if (low_ == 0) break;
+  }
+  return best;
+}
+
+absl::StatusOr<std::vector<TensorRange>> FindTensorRanges(const Graph& graph, absl::Span<const InputSet> inputs,
+                                                          const SessionOptions& options) {
+  PF_ASSIGN_OR_RETURN(const ShapeMap shapes, InferShapes(graph));
+  PF_ASSIGN_OR_RETURN(const std::vector<QuantizableOperator> operators, FindQuantizableOperators(graph, shapes));
+  std::vector<TensorRef> tensors;
+  absl::flat_hash_set<TensorRef> seen;
+  const auto add = [&](TensorRef ref) {
+    if (!seen.insert(ref).second || FloatConstant(ref).has_value()) return;
+    tensors.push_back(ref);
+  };
+  for (const QuantizableOperator& op : operators) {
+    for (size_t i = 0; i < op.operands.size(); ++i) add(op.Operand(i));
+    if (op.has_code_result) {
+      add({op.root, 0});
+      for (const Use& use : op.root->uses()) {
+        const TensorRef read = use.consumer->input(static_cast<int>(use.index));
+        if (!read.is_control()) add(read);
+      }
+    }
+  }
+  std::vector<std::string> feeds;
+  for (const Endpoint& input : graph.inputs()) feeds.push_back(input.text);
+  std::vector<ValueDistribution> distributions(tensors.size());
+  for (size_t begin = 0; begin < tensors.size();) {
+    // As many tensors as fit, by their static shapes; those of unknown shape count as the largest.
+    std::vector<std::string> fetches;
+    int64_t bytes = 0;
+    size_t end = begin;
+    while (end < tensors.size() && (end == begin || bytes < kMostFetchedBytes)) {
+      const Shape shape = shapes.Of(tensors[end]);
+      int64_t elements = 1;
+      for (int i = 0; shape.has_rank() && i < shape.rank(); ++i) elements *= std::max<int64_t>(1, shape.dim(i));
+      bytes += elements * static_cast<int64_t>(sizeof(float));
+      fetches.push_back(tensors[end++].ToString());
+    }
+    PF_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Create(graph, feeds, fetches, options));
+    for (const InputSet& set : inputs) {
+      PF_ASSIGN_OR_RETURN(const std::vector<Tensor> values, session->Run(set));
+      for (size_t i = 0; i < values.size(); ++i) distributions[begin + i].Add(values[i]);
+    }
+    begin = end;
+  }
+  constexpr int kSteps = 255;
+  std::vector<TensorRange> ranges;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    TensorRange range;
+    range.tensor = tensors[i].ToString();
+    std::tie(range.low, range.high) = distributions[i].MinMax();
+    std::tie(range.best_low, range.best_high) = distributions[i].BestRange(kSteps);
+    ranges.push_back(std::move(range));
+  }
+  return ranges;
+}
+
+std::string RangesText(absl::Span<const TensorRange> ranges, bool best) {
+  std::string text;
+  for (const TensorRange& range : ranges) {
+    absl::StrAppendFormat(&text, "%s %.9g %.9g\n", range.tensor, best ? range.best_low : range.low,
+                          best ? range.best_high : range.high);
+  }
+  return text;
+}
+
+}  // namespace permafrost

@@ -1,0 +1,58 @@
+// Finds the ranges of a model's activations on given inputs, for quantisation.
+#ifndef PERMAFROST_TOOLS_TRANSFORM_TENSOR_RANGES_H_
+#define PERMAFROST_TOOLS_TRANSFORM_TENSOR_RANGES_H_
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "graph/graph.h"
+#include "graph/tensor.h"
+#include "runtime_check/session_options.h"
+#include "tools/model/model_inputs.h"
+
+namespace permafrost {
+
+// The distribution of the finite values of one tensor. Zeros are not counted in it, because every range represents them
+// exactly. Memory: about 32 KB. Not thread-safe.
+class ValueDistribution {
+ public:
+  void Add(const Tensor& values);
+  // Returns the least and the largest value, with 0; {0, 0} without values.
+  std::pair<double, double> MinMax() const { return {low_, high_}; }
+  // Returns the range around 0 with the least mean squared error of codes with `steps` steps, in which values outside
+  // are clamped. Within MinMax().
+  std::pair<double, double> BestRange(int steps) const;
+
+ private:
+  static constexpr int kBins = 4096;  // An even number.
+
+  void Widen(double most);
+
+  double low_ = 0, high_ = 0;
+  double most_ = 0;  // Bins cover [-most_, most_].
+  std::array<int64_t, kBins> bins_ = {};
+};
+
+struct TensorRange {
+  std::string tensor;  // "conv" or "split:1".
+  double low = 0, high = 0;
+  double best_low = 0, best_high = 0;  // ValueDistribution::BestRange.
+};
+
+// Runs `graph`, whose interface must be declared, on each input set, and returns the ranges of the activations that
+// quantize_for_tflite asks for, in the order of the nodes. Tensors are fetched together up to 512 MiB. Errors are those
+// of Session.
+absl::StatusOr<std::vector<TensorRange>> FindTensorRanges(const Graph& graph, absl::Span<const InputSet> inputs,
+                                                          const SessionOptions& options);
+
+// Returns the lines "TENSOR LOW HIGH" that quantize_for_tflite reads. `best`: the best ranges instead of all values.
+std::string RangesText(absl::Span<const TensorRange> ranges, bool best);
+
+}  // namespace permafrost
+
+#endif  // PERMAFROST_TOOLS_TRANSFORM_TENSOR_RANGES_H_

@@ -1,0 +1,283 @@
+// Implements the choice of ranges and layers by measurement.
+#include "tools/transform/tflite_quantization.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "graph/analysis/uniform_quantization.h"
+#include "graph/base/status.h"
+#include "graph/ops/op_schema.h"
+#include "graph/shapes/shape_inference.h"
+#include "runtime_check/checking/evaluate.h"
+#include "runtime_check/checking/output_quality.h"
+#include "tools/transform/tensor_ranges.h"
+#include "tools/transform/weight_rounding.h"
+#include "transforms/pipeline/pipeline.h"
+#include "transforms/rewrites/noise_budget.h"
+#include "transforms/rewrites/quantizable_operators.h"
+
+namespace permafrost {
+namespace {
+
+constexpr absl::string_view kPass = "quantize_for_tflite";
+constexpr char kCalibrationFile[] = "the calibration";
+// Measurements of a choice of layers. Each builds and runs the model.
+constexpr int kMostMeasurements = 40;
+// SQNRs above this count as this when methods are compared, so that an output that is nearly exact does not decide.
+constexpr double kMostSqnr = 80;
+
+// The noise, where 1 is the most that is allowed, of an output that is ruined by other measures than its SQNR.
+constexpr double kNoiseOfRuined = 1.5;
+
+class Chooser {
+ public:
+  Chooser(const Graph& prepared, const std::vector<InputSet>& inputs, const Verifier& verifier,
+          const SessionOptions& options, const TfliteQuantization& quantization)
+      : prepared_(prepared), inputs_(inputs), verifier_(verifier), options_(options), quantization_(quantization) {}
+
+  absl::StatusOr<QuantizedModel> Run() {
+    QuantizedModel result;
+    const bool has_ranges = quantization_.mode == "int8" || quantization_.mode == "int16x8";
+    std::string all, best;
+    if (has_ranges) {
+      PF_ASSIGN_OR_RETURN(std::vector<TensorRange> ranges, FindTensorRanges(prepared_, inputs_, options_));
+      PF_RETURN_IF_ERROR(Override(&ranges));
+      all = RangesText(ranges, false);
+      best = RangesText(ranges, true);
+      ranges_ = all;
+      result.range_method = "all values";
+    }
+    const bool can_measure = verifier_.why_not().empty();
+    if (!can_measure) result.notes.push_back(absl::StrCat("layers were not measured: ", verifier_.why_not()));
+    WeightRoundingSettings rounding;
+    rounding.mode = quantization_.mode;
+    rounding.num_threads = quantization_.num_threads;
+    PF_ASSIGN_OR_RETURN(const std::string weights, RoundedWeightsText(prepared_, inputs_, options_, rounding));
+    if (can_measure) {
+      // The candidates, of which the one with the smallest error is taken.
+      struct Candidate {
+        absl::string_view range_method, rounding;
+        std::string text;
+      };
+      std::vector<Candidate> candidates;
+      if (quantization_.mode == "int8") {
+        candidates.push_back({"least squared error", "by inputs", absl::StrCat(best, weights)});
+      }
+      const absl::string_view method = has_ranges ? "all values" : "";
+      candidates.push_back({method, "by inputs", absl::StrCat(all, weights)});
+      candidates.push_back({method, "nearest", all});
+      if (quantization_.mode == "int8") candidates.push_back({"least squared error", "nearest", best});
+      double least = std::numeric_limits<double>::infinity();
+      std::string chosen;
+      for (Candidate& candidate : candidates) {
+        ranges_ = candidate.text;
+        PF_ASSIGN_OR_RETURN(const double error, Error({}));
+        if (error < least) {
+          least = error;
+          chosen = std::move(candidate.text);
+          result.range_method = std::string(candidate.range_method);
+          result.rounding = std::string(candidate.rounding);
+        }
+      }
+      if (!chosen.empty()) ranges_ = std::move(chosen);
+    }
+    if (can_measure && quantization_.min_sqnr_db >= 0) {
+      PF_ASSIGN_OR_RETURN(result.kept_float, Choose(&result.notes));
+    }
+    result.ranges = ranges_;
+    PF_ASSIGN_OR_RETURN(result.graph, Quantized(result.kept_float, quantization_.io_type));
+    return result;
+  }
+
+ private:
+  absl::Status Override(std::vector<TensorRange>* ranges) const {
+    for (const std::string& text : quantization_.tensor_ranges) {
+      const size_t equals = text.rfind('=');
+      const std::vector<std::string> bounds =
+          equals == std::string::npos ? std::vector<std::string>()
+                                      : std::vector<std::string>(absl::StrSplit(text.substr(equals + 1), ':'));
+      TensorRange range;
+      range.tensor = text.substr(0, std::min(equals, text.size()));
+      if (bounds.size() != 2 || !absl::SimpleAtod(bounds[0], &range.low) || !absl::SimpleAtod(bounds[1], &range.high) ||
+          !std::isfinite(range.low) || !std::isfinite(range.high) || range.low > range.high) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("--tensor_ranges: found '", text, "', expected TENSOR=LOW:HIGH with LOW <= HIGH"));
+      }
+      range.best_low = range.low;
+      range.best_high = range.high;
+      const auto found = std::find_if(ranges->begin(), ranges->end(),
+                                      [&](const TensorRange& each) { return each.tensor == range.tensor; });
+      if (found == ranges->end()) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("--tensor_ranges: no quantised tensor has the name '", range.tensor,
+                         "'; the names are those after prepare_for_tflite, as --write_calibration lists them"));
+      }
+      *found = std::move(range);
+    }
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<std::unique_ptr<Graph>> Quantized(const std::vector<std::string>& kept, absl::string_view io) const {
+    std::unique_ptr<Graph> graph = prepared_.Clone();
+    const KernelEvaluator evaluator;
+    PassContext context;
+    context.evaluator = &evaluator;
+    context.num_threads = quantization_.num_threads;
+    context.read_file = [this](absl::string_view) -> absl::StatusOr<std::string> { return ranges_; };
+    PassCall call;
+    call.name = std::string(kPass);
+    call.arguments.push_back({"mode", quantization_.mode});
+    if (!ranges_.empty()) call.arguments.push_back({"calibration", kCalibrationFile});
+    if (io != "float") call.arguments.push_back({"io_type", std::string(io)});
+    for (const std::string& name : quantization_.keep_float) call.arguments.push_back({"keep_float", name});
+    for (const std::string& name : kept) call.arguments.push_back({"keep_float", name});
+    PF_RETURN_IF_ERROR(RunPipeline(&graph, {call}, &context).status());
+    return graph;
+  }
+
+  absl::StatusOr<std::vector<double>> Measure(const std::vector<std::string>& kept) const {
+    PF_ASSIGN_OR_RETURN(const std::unique_ptr<Graph> graph, Quantized(kept, "float"));
+    return verifier_.MeasureOutputs(*graph);
+  }
+
+  // The mean of the outputs' relative rms errors.
+  absl::StatusOr<double> Error(const std::vector<std::string>& kept) const {
+    PF_ASSIGN_OR_RETURN(const std::vector<double> sqnr, Measure(kept));
+    double sum = 0;
+    for (const double db : sqnr) sum += std::pow(10, -std::min(db, kMostSqnr) / 20);
+    return sum / static_cast<double>(std::max<size_t>(1, sqnr.size()));
+  }
+
+  absl::StatusOr<std::vector<std::string>> Choose(std::vector<std::string>* notes) const {
+    PF_ASSIGN_OR_RETURN(const ShapeMap shapes, InferShapes(prepared_));
+    PF_ASSIGN_OR_RETURN(const std::vector<QuantizableOperator> operators, FindQuantizableOperators(prepared_, shapes));
+    std::vector<std::string> names;
+    for (const QuantizableOperator& op : operators) {
+      if (op.kind == QuantizableKind::kMoved) continue;
+      const bool has_ranges = quantization_.mode == "int8" || quantization_.mode == "int16x8";
+      if (!has_ranges && op.kind != QuantizableKind::kWeighted) continue;
+      names.emplace_back(op.root->name());
+    }
+    const auto kept_of = [&](const std::vector<bool>& applied) {
+      std::vector<std::string> kept;
+      for (size_t i = 0; i < names.size(); ++i) {
+        if (!applied[i]) kept.push_back(names[i]);
+      }
+      return kept;
+    };
+    const auto measure = [&](const std::vector<bool>& applied) -> absl::StatusOr<double> {
+      PF_ASSIGN_OR_RETURN(const std::unique_ptr<Graph> graph, Quantized(kept_of(applied), "float"));
+      PF_ASSIGN_OR_RETURN(const Verdict verdict, verifier_.Check(*graph));
+      if (!verdict.was_run) return absl::FailedPreconditionError(verdict.why_not);
+      double noise = 0;
+      for (const VerifiedOutput& output : verdict.outputs) {
+        const OutputQuality quality = JudgeQuality(output.difference);
+        double of_output = std::pow(10, (quantization_.min_sqnr_db - output.difference.sqnr_db) / 10);
+        if (std::isnan(of_output)) of_output = std::numeric_limits<double>::infinity();
+        // Classes may differ although the SQNR is high, and a small or exact output may be fine although it is low.
+        if (quality == OutputQuality::kRuined) of_output = std::max(of_output, kNoiseOfRuined);
+        if (quality == OutputQuality::kFine) of_output = std::min(of_output, 1.0);
+        noise = std::max(noise, of_output);
+      }
+      return noise;
+    };
+    PF_ASSIGN_OR_RETURN(const NoiseChoice choice, ChooseWithinNoise(names.size(), measure, kMostMeasurements));
+    if (!choice.is_within) {
+      notes->push_back(absl::StrCat("outputs stay below ", quantization_.min_sqnr_db,
+                                    " dB even with all layers in float; nothing was kept in float"));
+      return std::vector<std::string>();
+    }
+    return kept_of(choice.applied);
+  }
+
+  const Graph& prepared_;
+  const std::vector<InputSet>& inputs_;
+  const Verifier& verifier_;
+  const SessionOptions& options_;
+  const TfliteQuantization& quantization_;
+  std::string ranges_;
+};
+
+// The scale of an interface tensor of codes.
+struct InterfaceScale {
+  DType dtype = DType::kInvalid;
+  float scale = 1;
+  int32_t zero_point = 0;
+};
+
+absl::StatusOr<InterfaceScale> ScaleOf(const Endpoint& endpoint, absl::string_view type_attr) {
+  InterfaceScale result;
+  const absl::StatusOr<float> scale = FloatAttr(*endpoint.node, kInterfaceScaleAttr);
+  const absl::StatusOr<int64_t> point = IntAttr(*endpoint.node, kInterfaceZeroPointAttr);
+  if (!scale.ok() || !point.ok()) return result;
+  PF_ASSIGN_OR_RETURN(result.dtype, TypeAttr(*endpoint.node, type_attr));
+  result.scale = *scale;
+  result.zero_point = static_cast<int32_t>(*point);
+  return result;
+}
+
+absl::StatusOr<Node*> AddUniform(Graph* graph, absl::string_view name, TensorRef x, const InterfaceScale& scale,
+                                 bool quantizes) {
+  PF_ASSIGN_OR_RETURN(Node * scales, graph->AddConst(graph->UniqueName(absl::StrCat(name, "/scale")),
+                                                     Tensor::Scalar(scale.scale), graph->first()));
+  PF_ASSIGN_OR_RETURN(Node * points, graph->AddConst(graph->UniqueName(absl::StrCat(name, "/zero_point")),
+                                                     Tensor::Scalar(scale.zero_point), graph->first()));
+  PF_ASSIGN_OR_RETURN(Node * node,
+                      graph->AddNode(graph->UniqueName(name), quantizes ? UniformQuantizeOp() : UniformDequantizeOp()));
+  for (const TensorRef input : {x, TensorRef{scales, 0}, TensorRef{points, 0}}) graph->AddInput(node, input);
+  node->SetAttr("Tin", AttrValue::Type(quantizes ? DType::kFloat : scale.dtype));
+  node->SetAttr("Tout", AttrValue::Type(quantizes ? scale.dtype : DType::kFloat));
+  const bool is_signed = scale.dtype == DType::kInt8;
+  node->SetAttr("quantization_min_val", AttrValue::Int(is_signed ? -128 : 0));
+  node->SetAttr("quantization_max_val", AttrValue::Int(is_signed ? 127 : 255));
+  return node;
+}
+
+}  // namespace
+
+absl::StatusOr<QuantizedModel> QuantizeForTflite(const Graph& prepared, const std::vector<InputSet>& inputs,
+                                                 const Verifier& verifier, const SessionOptions& options,
+                                                 const TfliteQuantization& quantization) {
+  return Chooser(prepared, inputs, verifier, options, quantization).Run();
+}
+
+absl::StatusOr<std::unique_ptr<Graph>> WithFloatInterface(const Graph& read, const Graph& written) {
+  std::unique_ptr<Graph> graph = read.Clone();
+  if (graph->inputs().size() != written.inputs().size() || graph->outputs().size() != written.outputs().size()) {
+    return absl::InternalError("the written model has another interface");
+  }
+  std::vector<std::string> inputs, outputs;
+  const std::vector<Endpoint> old_inputs = graph->inputs(), old_outputs = graph->outputs();
+  for (size_t i = 0; i < old_inputs.size(); ++i) {
+    inputs.push_back(old_inputs[i].text);
+    PF_ASSIGN_OR_RETURN(const InterfaceScale scale, ScaleOf(written.inputs()[i], "dtype"));
+    if (scale.dtype == DType::kInvalid) continue;
+    Node* codes = old_inputs[i].node;
+    PF_ASSIGN_OR_RETURN(Node * numbers, graph->AddNode(graph->UniqueName(absl::StrCat(codes->name(), "/float")),
+                                                       ops::kPlaceholder, graph->first()));
+    numbers->CopyAttrs(*codes);
+    numbers->SetAttr("dtype", AttrValue::Type(DType::kFloat));
+    PF_ASSIGN_OR_RETURN(const Node* quantized,
+                        AddUniform(graph.get(), absl::StrCat(codes->name(), "/codes"), {numbers, 0}, scale, true));
+    graph->ReplaceUses({codes, 0}, {const_cast<Node*>(quantized), 0});
+    inputs.back() = std::string(numbers->name());
+  }
+  for (size_t i = 0; i < old_outputs.size(); ++i) {
+    outputs.push_back(old_outputs[i].text);
+    PF_ASSIGN_OR_RETURN(const InterfaceScale scale, ScaleOf(written.outputs()[i], "T"));
+    if (scale.dtype == DType::kInvalid) continue;
+    PF_ASSIGN_OR_RETURN(const Node* numbers,
+                        AddUniform(graph.get(), absl::StrCat(old_outputs[i].node->name(), "/float"),
+                                   {old_outputs[i].node, old_outputs[i].port}, scale, false));
+    outputs.back() = std::string(numbers->name());
+  }
+  PF_RETURN_IF_ERROR(graph->DeclareInterface(inputs, outputs));
+  return graph;
+}
+
+}  // namespace permafrost

@@ -1,0 +1,468 @@
+// Implements the moments of inputs, the compensated rounding, and its application to the operators of a graph.
+#include "tools/transform/weight_rounding.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <utility>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "graph/base/multiversion.h"
+#include "graph/base/status.h"
+#include "graph/shapes/shape_inference.h"
+#include "runtime_check/session.h"
+#include "transforms/pipeline/thread_team.h"
+#include "transforms/rewrites/constant_values.h"
+#include "transforms/rewrites/quantizable_operators.h"
+
+namespace permafrost {
+namespace {
+
+// Inputs of a product up to which covariances are kept: 4 MB and half a second of work.
+constexpr int64_t kMostWidth = 1024;
+// With fewer samples, or fewer than the product has inputs, covariances say too little: compensated codes of
+// inception_v3 were worse than the nearest ones.
+constexpr int64_t kLeastSamples = 48;
+// Samples taken of each operator.
+constexpr int64_t kFewSamples = 512, kMostSamples = 2048;
+constexpr int64_t kMostBytes = int64_t{512} << 20;
+// Share of the mean variance that is added to all: keeps the system well-posed, and the codes near the weights.
+constexpr double kDamping = 0.01;
+// Scales that are tried, relative to the one that represents the largest weight.
+constexpr double kScaleShares[] = {1, 0.97, 0.94, 0.9, 0.86, 0.82, 0.77, 0.72, 0.66, 0.6};
+constexpr float kScaleOfZero = 1.f / 127;
+
+// Replaces the lower triangle of a symmetric matrix of n rows by its Cholesky factor. False if it is not positive.
+bool Factorize(std::vector<double>* matrix, size_t n) {
+  std::vector<double>& a = *matrix;
+  for (size_t j = 0; j < n; ++j) {
+    double* const row_j = &a[j * n];
+    double diagonal = row_j[j];
+    for (size_t k = 0; k < j; ++k) diagonal -= row_j[k] * row_j[k];
+    if (!(diagonal > 0)) return false;
+    row_j[j] = std::sqrt(diagonal);
+    const double inverse = 1 / row_j[j];
+    for (size_t i = j + 1; i < n; ++i) {
+      double* const row_i = &a[i * n];
+      double parts[4] = {0, 0, 0, 0};
+      size_t k = 0;
+      for (; k + 4 <= j; k += 4) {
+        for (size_t p = 0; p < 4; ++p) parts[p] += row_i[k + p] * row_j[k + p];
+      }
+      double sum = parts[0] + parts[1] + parts[2] + parts[3];
+      for (; k < j; ++k) sum += row_i[k] * row_j[k];
+      row_i[j] = (row_i[j] - sum) * inverse;
+    }
+  }
+  return true;
+}
+
+// Replaces a lower triangular matrix by its inverse.
+void InvertTriangle(std::vector<double>* matrix, size_t n) {
+  std::vector<double>& a = *matrix;
+  std::vector<double> row(n);
+  for (size_t i = 0; i < n; ++i) {
+    // Row i of the inverse: -(sum over k < i of l[i][k] * inverse[k]) / l[i][i].
+    std::fill(row.begin(), row.end(), 0.0);
+    for (size_t k = 0; k < i; ++k) {
+      const double factor = a[i * n + k];
+      const double* const from = &a[k * n];
+      for (size_t j = 0; j <= k; ++j) row[j] += factor * from[j];
+    }
+    const double inverse = 1 / a[i * n + i];
+    for (size_t j = 0; j < i; ++j) a[i * n + j] = -row[j] * inverse;
+    a[i * n + i] = inverse;
+  }
+}
+
+// Rows of the upper triangular factor U of the inverse of the damped covariance C: inverse(C) = U^T U. Empty if it
+// cannot be computed. From the factor of the matrix in reverse order, whose inverse, reversed again, is U.
+std::vector<float> CompensationOf(const InputMoments& moments, double damping) {
+  const auto n = static_cast<size_t>(moments.width());
+  std::vector<double> matrix(n * n, 0);
+  for (size_t i = 0; i < n; ++i) {
+    for (size_t j = 0; j <= i; ++j) {
+      matrix[i * n + j] =
+          moments.covariance(static_cast<int64_t>(n - 1 - i), static_cast<int64_t>(n - 1 - j)) + (i == j ? damping : 0);
+    }
+  }
+  if (!Factorize(&matrix, n)) return {};
+  InvertTriangle(&matrix, n);
+  std::vector<float> upper(n * n, 0);
+  for (size_t i = 0; i < n; ++i) {
+    for (size_t j = i; j < n; ++j) upper[i * n + j] = static_cast<float>(matrix[(n - 1 - i) * n + (n - 1 - j)]);
+  }
+  return upper;
+}
+
+float CodeOf(float weight, float scale, float steps) {
+  return std::clamp(std::nearbyint(weight / scale), -steps, steps);
+}
+
+}  // namespace
+
+InputMoments::InputMoments(int64_t width, bool has_products)
+    : sums_(static_cast<size_t>(width), 0), squares_(static_cast<size_t>(width), 0) {
+  if (has_products) products_.assign(sums_.size() * sums_.size(), 0.f);
+}
+
+void InputMoments::Add(const float* sample) {
+  const size_t n = sums_.size();
+  for (size_t i = 0; i < n; ++i) {
+    if (!std::isfinite(sample[i])) return;
+  }
+  ++count_;
+  for (size_t i = 0; i < n; ++i) {
+    sums_[i] += sample[i];
+    squares_[i] += static_cast<double>(sample[i]) * sample[i];
+  }
+  if (products_.empty()) return;
+  float* const products = products_.data();
+  Multiversion([=]() PF_INLINE {
+    for (size_t i = 0; i < n; ++i) {
+      const float factor = sample[i];
+      if (factor == 0) continue;
+      float* const row = products + i * n;
+      for (size_t j = i; j < n; ++j) row[j] += factor * sample[j];
+    }
+  });
+}
+
+double InputMoments::covariance(int64_t i, int64_t j) const {
+  if (count_ == 0) return 0;
+  const auto a = static_cast<size_t>(std::min(i, j)), b = static_cast<size_t>(std::max(i, j));
+  const double n = static_cast<double>(count_);
+  if (a == b) return std::max(0.0, squares_[a] / n - mean(i) * mean(i));
+  return products_.empty() ? 0 : products_[a * sums_.size() + b] / n - mean(i) * mean(j);
+}
+
+RoundedWeights RoundForInputs(absl::Span<const float> weights, int64_t channels, const InputMoments& moments,
+                              int steps) {
+  const auto width = static_cast<size_t>(moments.width()), columns = static_cast<size_t>(channels);
+  const auto most = static_cast<float>(steps);
+  RoundedWeights result;
+  double mean_variance = 0;
+  std::vector<double> variances(width);
+  for (size_t k = 0; k < width; ++k) {
+    variances[k] = moments.covariance(static_cast<int64_t>(k), static_cast<int64_t>(k));
+    mean_variance += variances[k] / static_cast<double>(width);
+  }
+  // Fewer samples than inputs say less.
+  const double shortage = static_cast<double>(width) / static_cast<double>(std::max<int64_t>(1, moments.count()));
+  double damping = kDamping * (1 + shortage) * mean_variance;
+  if (!(damping > 0)) damping = 1;
+  // Scales, by the error that they cause if each weight is rounded by itself.
+  result.scales.resize(columns);
+  for (size_t c = 0; c < columns; ++c) {
+    float largest = 0;
+    for (size_t k = 0; k < width; ++k) largest = std::max(largest, std::abs(weights[k * columns + c]));
+    double least = std::numeric_limits<double>::infinity();
+    result.scales[c] = kScaleOfZero;
+    for (const double share : kScaleShares) {
+      if (largest == 0) break;
+      const float scale = std::max(static_cast<float>(largest / most * share), std::numeric_limits<float>::min());
+      double error = 0;
+      for (size_t k = 0; k < width; ++k) {
+        const float weight = weights[k * columns + c];
+        const double difference = weight - CodeOf(weight, scale, most) * scale;
+        error += difference * difference * (variances[k] + damping);
+      }
+      if (error < least) {
+        least = error;
+        result.scales[c] = scale;
+      }
+    }
+  }
+  std::vector<float> compensation;
+  if (moments.has_products() && moments.count() >= std::max(kLeastSamples, moments.width()) && mean_variance > 0) {
+    compensation = CompensationOf(moments, damping);
+  }
+  std::vector<float> rest(weights.begin(), weights.end());
+  std::vector<float> errors(columns);
+  result.codes.resize(rest.size());
+  for (size_t k = 0; k < width; ++k) {
+    for (size_t c = 0; c < columns; ++c) {
+      const float code = CodeOf(rest[k * columns + c], result.scales[c], most);
+      result.codes[k * columns + c] = static_cast<int8_t>(code);
+      errors[c] = rest[k * columns + c] - code * result.scales[c];
+    }
+    if (compensation.empty()) continue;
+    const float* const row = &compensation[k * width];
+    const float inverse = 1 / row[k];
+    for (float& error : errors) error *= inverse;
+    Multiversion([&]() PF_INLINE {
+      for (size_t j = k + 1; j < width; ++j) {
+        const float factor = row[j];
+        float* const to = &rest[j * columns];
+        for (size_t c = 0; c < columns; ++c) to[c] -= factor * errors[c];
+      }
+    });
+  }
+  result.corrections.resize(columns);
+  for (size_t c = 0; c < columns; ++c) {
+    double sum = 0;
+    for (size_t k = 0; k < width; ++k) {
+      const double rounded = static_cast<double>(result.codes[k * columns + c]) * result.scales[c];
+      sum += (weights[k * columns + c] - rounded) * moments.mean(static_cast<int64_t>(k));
+    }
+    result.corrections[c] = static_cast<float>(sum);
+  }
+  return result;
+}
+
+namespace {
+
+// The windows of a convolution, or the rows of a matrix.
+struct Windows {
+  int64_t kernel_h = 1, kernel_w = 1, stride_h = 1, stride_w = 1, dilation_h = 1, dilation_w = 1;
+  bool is_same = false;
+};
+
+absl::StatusOr<Windows> WindowsOf(const Node& core, const Shape& filter) {
+  Windows windows;
+  if (core.op() == ops::kMatMul || core.op() == ops::kBatchMatMulV2) return windows;
+  windows.kernel_h = filter.dim(0);
+  windows.kernel_w = filter.dim(1);
+  PF_ASSIGN_OR_RETURN(const std::vector<int64_t> strides, IntListAttr(core, "strides"));
+  const absl::StatusOr<std::vector<int64_t>> dilations = IntListAttr(core, "dilations");
+  PF_ASSIGN_OR_RETURN(const std::string padding, StringAttr(core, "padding"));
+  if (strides.size() != 4 || (padding != "SAME" && padding != "VALID")) {
+    return absl::UnimplementedError("has other windows");
+  }
+  windows.stride_h = strides[1];
+  windows.stride_w = strides[2];
+  if (dilations.ok() && dilations->size() == 4) {
+    windows.dilation_h = (*dilations)[1];
+    windows.dilation_w = (*dilations)[2];
+  }
+  windows.is_same = padding == "SAME";
+  if (windows.stride_h < 1 || windows.stride_w < 1 || windows.dilation_h < 1 || windows.dilation_w < 1) {
+    return absl::UnimplementedError("has other windows");
+  }
+  return windows;
+}
+
+// One operator whose weights are rounded.
+struct Job {
+  const QuantizableOperator* op = nullptr;
+  Tensor weights;
+  Windows windows;
+  bool is_depthwise = false;
+  int64_t width = 0, channels = 0;  // Of each product; depthwise: `channels` results of each input channel.
+  int64_t samples_per_set = 0;
+  std::vector<InputMoments> moments;  // One, or one for each input channel.
+  std::string text;
+};
+
+// Adds samples of the input `x` to the moments.
+void AddSamples(const Tensor& x, Job* job) {
+  const Shape& shape = x.shape();
+  const UnalignedSpan<float> unaligned = x.elements<float>();
+  std::vector<float> sample(static_cast<size_t>(job->width));
+  if (shape.rank() != 4 || job->op->core->op() == ops::kMatMul || job->op->core->op() == ops::kBatchMatMulV2) {
+    const int64_t rows = x.num_elements() / job->width;
+    const int64_t count = std::min(rows, job->samples_per_set);
+    for (int64_t s = 0; s < count; ++s) {
+      const int64_t row = s * rows / count;
+      for (int64_t k = 0; k < job->width; ++k) {
+        sample[static_cast<size_t>(k)] = unaligned[static_cast<size_t>(row * job->width + k)];
+      }
+      job->moments[0].Add(sample.data());
+    }
+    return;
+  }
+  const Windows& w = job->windows;
+  const int64_t batch = shape.dim(0), height = shape.dim(1), width = shape.dim(2), depth = shape.dim(3);
+  const int64_t reach_h = (w.kernel_h - 1) * w.dilation_h + 1, reach_w = (w.kernel_w - 1) * w.dilation_w + 1;
+  const auto outputs = [&](int64_t in, int64_t reach, int64_t stride) {
+    return w.is_same ? (in + stride - 1) / stride : in < reach ? 0 : (in - reach) / stride + 1;
+  };
+  const int64_t out_h = outputs(height, reach_h, w.stride_h), out_w = outputs(width, reach_w, w.stride_w);
+  const auto before = [&](int64_t in, int64_t out, int64_t reach, int64_t stride) {
+    return w.is_same ? std::max<int64_t>(0, (out - 1) * stride + reach - in) / 2 : int64_t{0};
+  };
+  const int64_t top = before(height, out_h, reach_h, w.stride_h), left = before(width, out_w, reach_w, w.stride_w);
+  const int64_t places = batch * out_h * out_w;
+  const int64_t count = std::min(places, job->samples_per_set);
+  const int64_t taps = w.kernel_h * w.kernel_w;
+  std::vector<float> window(static_cast<size_t>(taps * depth));
+  for (int64_t s = 0; s < count; ++s) {
+    const int64_t place = s * places / count;
+    const int64_t image = place / (out_h * out_w), y = place / out_w % out_h, z = place % out_w;
+    for (int64_t i = 0; i < w.kernel_h; ++i) {
+      for (int64_t j = 0; j < w.kernel_w; ++j) {
+        const int64_t row = y * w.stride_h - top + i * w.dilation_h, column = z * w.stride_w - left + j * w.dilation_w;
+        float* const to = &window[static_cast<size_t>((i * w.kernel_w + j) * depth)];
+        if (row < 0 || row >= height || column < 0 || column >= width) {
+          std::fill(to, to + depth, 0.f);
+          continue;
+        }
+        const auto from = static_cast<size_t>(((image * height + row) * width + column) * depth);
+        for (int64_t d = 0; d < depth; ++d) to[d] = unaligned[from + static_cast<size_t>(d)];
+      }
+    }
+    if (!job->is_depthwise) {
+      job->moments[0].Add(window.data());
+      continue;
+    }
+    for (int64_t d = 0; d < depth; ++d) {
+      for (int64_t t = 0; t < taps; ++t) sample[static_cast<size_t>(t)] = window[static_cast<size_t>(t * depth + d)];
+      job->moments[static_cast<size_t>(d)].Add(sample.data());
+    }
+  }
+}
+
+// Rounds the weights of an operator and writes its lines.
+void Round(int steps, Job* job) {
+  const UnalignedSpan<float> elements = job->weights.elements<float>();
+  const size_t size = elements.size();
+  const auto width = static_cast<size_t>(job->width), channels = static_cast<size_t>(job->channels);
+  std::vector<int8_t> codes(size);
+  std::vector<float> scales, corrections;
+  if (job->is_depthwise) {
+    // [taps, inputs x multiplier].
+    const size_t inputs = job->moments.size(), all = inputs * channels;
+    scales.resize(all);
+    corrections.resize(all);
+    std::vector<float> part(width * channels);
+    for (size_t d = 0; d < inputs; ++d) {
+      for (size_t t = 0; t < width; ++t) {
+        for (size_t m = 0; m < channels; ++m) part[t * channels + m] = elements[t * all + d * channels + m];
+      }
+      const RoundedWeights rounded = RoundForInputs(part, job->channels, job->moments[d], steps);
+      for (size_t t = 0; t < width; ++t) {
+        for (size_t m = 0; m < channels; ++m) codes[t * all + d * channels + m] = rounded.codes[t * channels + m];
+      }
+      for (size_t m = 0; m < channels; ++m) {
+        scales[d * channels + m] = rounded.scales[m];
+        corrections[d * channels + m] = rounded.corrections[m];
+      }
+    }
+  } else {
+    const Node& core = *job->op->core;
+    const bool is_matrix = core.op() == ops::kMatMul || core.op() == ops::kBatchMatMulV2;
+    const bool is_transposed =
+        is_matrix && BoolAttr(core, core.op() == ops::kMatMul ? "transpose_b" : "adj_y").value_or(false);
+    std::vector<float> matrix(size);
+    const auto index = [&](size_t k, size_t c) { return is_transposed ? c * width + k : k * channels + c; };
+    for (size_t k = 0; k < width; ++k) {
+      for (size_t c = 0; c < channels; ++c) matrix[k * channels + c] = elements[index(k, c)];
+    }
+    RoundedWeights rounded = RoundForInputs(matrix, job->channels, job->moments[0], steps);
+    for (size_t k = 0; k < width; ++k) {
+      for (size_t c = 0; c < channels; ++c) codes[index(k, c)] = rounded.codes[k * channels + c];
+    }
+    scales = std::move(rounded.scales);
+    corrections = std::move(rounded.corrections);
+  }
+  job->moments.clear();
+  const absl::string_view name = job->op->root->name();
+  absl::StrAppend(&job->text, "@scales ", name);
+  for (const float scale : scales) absl::StrAppendFormat(&job->text, " %.9g", scale);
+  absl::StrAppend(&job->text, "\n@bias ", name);
+  for (const float correction : corrections) absl::StrAppendFormat(&job->text, " %.9g", correction);
+  absl::StrAppend(&job->text, "\n@codes ", name, " ",
+                  absl::Base64Escape(absl::string_view(reinterpret_cast<const char*>(codes.data()), codes.size())),
+                  "\n");
+}
+
+// Returns the operator as a job, or Unimplemented.
+absl::StatusOr<Job> JobOf(const QuantizableOperator& op, const ShapeMap& shapes, size_t num_sets) {
+  Job job;
+  job.op = &op;
+  const Node& core = *op.core;
+  if (core.op() == ops::kConv2DBackpropInput) return absl::UnimplementedError("scatters its inputs");
+  job.weights = *FloatConstant(core.input(op.weights));
+  const Shape& shape = job.weights.shape();
+  PF_ASSIGN_OR_RETURN(job.windows, WindowsOf(core, shape));
+  job.is_depthwise = core.op() == ops::kDepthwiseConv2dNative;
+  size_t num_moments = 1;
+  if (job.is_depthwise) {
+    job.width = shape.dim(0) * shape.dim(1);
+    job.channels = shape.dim(3);
+    num_moments = static_cast<size_t>(shape.dim(2));
+    const Shape input = shapes.Of(core.input(0));
+    if (!input.has_rank() || input.rank() != 4 || input.dim(3) != shape.dim(2)) {
+      return absl::UnimplementedError("has an input of unknown channels");
+    }
+  } else if (core.op() == ops::kConv2D) {
+    const Shape input = shapes.Of(core.input(0));
+    if (!input.has_rank() || input.rank() != 4 || input.dim(3) != shape.dim(2)) {
+      return absl::UnimplementedError("has groups");
+    }
+    job.width = shape.dim(0) * shape.dim(1) * shape.dim(2);
+    job.channels = shape.dim(3);
+  } else {
+    const bool is_transposed = BoolAttr(core, core.op() == ops::kMatMul ? "transpose_b" : "adj_y").value_or(false);
+    if (BoolAttr(core, core.op() == ops::kMatMul ? "transpose_a" : "adj_x").value_or(false)) {
+      return absl::UnimplementedError("transposes its input");
+    }
+    job.width = shape.dim(is_transposed ? 1 : 0);
+    job.channels = shape.dim(is_transposed ? 0 : 1);
+  }
+  if (job.width < 1 || job.channels < 1) return absl::UnimplementedError("has no weights");
+  // The samples that there are: one for each place of the result.
+  const Shape result = shapes.Of({op.core, 0});
+  int64_t places = static_cast<int64_t>(num_sets);
+  for (int i = 0; result.has_rank() && i + 1 < result.rank(); ++i) places *= std::max<int64_t>(1, result.dim(i));
+  const bool has_products = job.width <= kMostWidth && places >= job.width;
+  const int64_t samples = std::clamp(2 * job.width, kFewSamples, kMostSamples);
+  job.samples_per_set = std::max<int64_t>(1, samples / static_cast<int64_t>(std::max<size_t>(1, num_sets)));
+  job.moments.assign(num_moments, InputMoments(job.width, has_products));
+  return job;
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> RoundedWeightsText(const Graph& graph, absl::Span<const InputSet> inputs,
+                                               const SessionOptions& options, const WeightRoundingSettings& settings) {
+  constexpr int kInt8Steps = 127, kInt4Steps = 7;
+  PF_ASSIGN_OR_RETURN(const ShapeMap shapes, InferShapes(graph));
+  PF_ASSIGN_OR_RETURN(const std::vector<QuantizableOperator> operators, FindQuantizableOperators(graph, shapes));
+  std::vector<std::string> feeds;
+  for (const Endpoint& input : graph.inputs()) feeds.push_back(input.text);
+  ThreadTeam team(settings.num_threads);
+  std::string text;
+  for (size_t next = 0; next < operators.size();) {
+    std::vector<Job> jobs;
+    std::vector<std::string> fetches;
+    int64_t bytes = 0;
+    for (; next < operators.size() && (jobs.empty() || bytes < kMostBytes); ++next) {
+      const QuantizableOperator& op = operators[next];
+      if (op.kind != QuantizableKind::kWeighted) continue;
+      absl::StatusOr<Job> job = JobOf(op, shapes, inputs.size());
+      if (!job.ok()) continue;
+      const Shape input = shapes.Of(op.Operand(0));
+      int64_t elements = 1;
+      for (int i = 0; input.has_rank() && i < input.rank(); ++i) elements *= std::max<int64_t>(1, input.dim(i));
+      bytes += elements * static_cast<int64_t>(sizeof(float));
+      if (job->moments[0].has_products()) {
+        bytes +=
+            static_cast<int64_t>(job->moments.size()) * job->width * job->width * static_cast<int64_t>(sizeof(float));
+      }
+      fetches.push_back(op.Operand(0).ToString());
+      jobs.push_back(*std::move(job));
+    }
+    if (jobs.empty()) break;
+    PF_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Create(graph, feeds, fetches, options));
+    for (const InputSet& set : inputs) {
+      PF_ASSIGN_OR_RETURN(const std::vector<Tensor> values, session->Run(set));
+      team.ForEach(jobs.size(), [&](size_t i) {
+        if (values[i].num_elements() > 0) {
+          AddSamples(values[i], &jobs[i]);
+        }
+      });
+    }
+    team.ForEach(jobs.size(), [&](size_t i) {
+      const bool is_four = settings.mode == "int4" && !jobs[i].is_depthwise;
+      if (jobs[i].moments[0].count() > 0) Round(is_four ? kInt4Steps : kInt8Steps, &jobs[i]);
+    });
+    for (const Job& job : jobs) text += job.text;
+  }
+  return text;
+}
+
+}  // namespace permafrost

@@ -1,0 +1,63 @@
+// Rounds weights to codes so that the results of their operators change least on given inputs.
+//
+// Rounding to the nearest code minimises the change of the weights; what counts is the change of the products with the
+// inputs, which are correlated and seldom have the mean 0. Codes are chosen one input at a time, and the remaining
+// weights compensate for the error so far by the covariance of the inputs. The bias compensates for the mean.
+#ifndef PERMAFROST_TOOLS_TRANSFORM_WEIGHT_ROUNDING_H_
+#define PERMAFROST_TOOLS_TRANSFORM_WEIGHT_ROUNDING_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "graph/graph.h"
+#include "runtime_check/session_options.h"
+#include "tools/model/model_inputs.h"
+
+namespace permafrost {
+
+// The sums over samples of the inputs of a product: `width` inputs each. Not thread-safe.
+class InputMoments {
+ public:
+  // With `has_products` false, only means and variances are kept.
+  InputMoments(int64_t width, bool has_products);
+  void Add(const float* sample);
+  int64_t width() const { return static_cast<int64_t>(sums_.size()); }
+  int64_t count() const { return count_; }
+  bool has_products() const { return !products_.empty(); }
+  double mean(int64_t i) const { return count_ == 0 ? 0 : sums_[static_cast<size_t>(i)] / static_cast<double>(count_); }
+  double covariance(int64_t i, int64_t j) const;
+
+ private:
+  int64_t count_ = 0;
+  std::vector<double> sums_, squares_;
+  std::vector<float> products_;  // Of the upper triangle, in rows of `width`; empty if not kept.
+};
+
+// Codes of the weights of `channels` results: code [k][c] for input k.
+struct RoundedWeights {
+  std::vector<int8_t> codes;
+  std::vector<float> scales;       // By channel.
+  std::vector<float> corrections;  // To be added to the bias of each channel.
+};
+
+// Rounds `weights`, [width][channels], to codes from -steps to steps.
+RoundedWeights RoundForInputs(absl::Span<const float> weights, int64_t channels, const InputMoments& moments,
+                              int steps);
+
+struct WeightRoundingSettings {
+  std::string mode = "int8";  // As of quantize_for_tflite.
+  int num_threads = 1;
+};
+
+// Runs `graph` on the inputs, and returns the lines of a calibration file of quantize_for_tflite with the codes, scales
+// and corrections for its operators with weights. Operators whose inputs are not known well enough have no lines.
+// Covariances are held for as many operators at a time as fit into 512 MiB. Errors are those of Session.
+absl::StatusOr<std::string> RoundedWeightsText(const Graph& graph, absl::Span<const InputSet> inputs,
+                                               const SessionOptions& options, const WeightRoundingSettings& settings);
+
+}  // namespace permafrost
+
+#endif  // PERMAFROST_TOOLS_TRANSFORM_WEIGHT_ROUNDING_H_
