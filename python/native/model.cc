@@ -13,6 +13,7 @@
 #include "graph/shapes/shape_inference.h"
 #include "io/file_system.h"
 #include "io/formats/saved_model.h"
+#include "io/formats/tflite/tflite.h"
 #include "io/key_source.h"
 #include "io/model_file.h"
 #include "io/model_writer.h"
@@ -20,9 +21,11 @@
 #include "python/native/interruptible.h"
 #include "python/native/tensors.h"
 #include "python/native/text.h"
+#include "runtime_check/threads/processors.h"
 #include "tools/model/frozen_model.h"
 #include "tools/model/interface_declaration.h"
 #include "tools/model/model_flags.h"
+#include "tools/transform/tflite_output.h"
 
 namespace py = pybind11;
 
@@ -157,6 +160,36 @@ void Save(const Model& model, const Text& path, const Text& format, const Text& 
   }));
 }
 
+// Writes a TensorFlow Lite model that was proved, as convert_model does. Returns text about the proof.
+std::string SaveTflite(const Model& model, const Text& path, const Text& compress, std::vector<Text> encrypt_to,
+                       const Text& quantize, const Text& io_type, std::vector<Text> calibration_inputs,
+                       std::vector<Text> keep_float, std::vector<Text> tensor_ranges, double min_sqnr,
+                       const Text& verify, std::vector<Text> verify_inputs, std::optional<double> tolerance) {
+  ThrowIfError(model.interface);
+  const Writing writing = MakeWriting(Text{std::string(kTfliteFormat.name)}, compress, std::move(encrypt_to));
+  TfliteFlags flags;
+  flags.quantize = quantize.bytes;
+  flags.io_type = io_type.bytes;
+  flags.calibration_inputs = Bytes(std::move(calibration_inputs));
+  flags.keep_float = Bytes(std::move(keep_float));
+  flags.tensor_ranges = Bytes(std::move(tensor_ranges));
+  flags.min_sqnr_db = min_sqnr;
+  flags.verify = verify.bytes;
+  flags.verify_inputs = Bytes(std::move(verify_inputs));
+  flags.tolerance = tolerance;
+  const auto text = std::make_shared<std::string>();
+  ThrowIfError(
+      RunInterruptibly([graph = model.graph, path = path.bytes, writing, flags, text](const StopFlag&) -> absl::Status {
+        FileSystem& files = RealFileSystem();
+        PF_ASSIGN_OR_RETURN(const SaveOptions options, MakeSaveOptions(writing.flags, writing.format, files));
+        PF_ASSIGN_OR_RETURN(const TfliteOutput output, EncodeTflite(*graph, flags, AvailableProcessors(), files));
+        *text = absl::StrCat(QuantizationText(output), ProofText(output.verdict));
+        return SaveThrough(files, path, options.filters, output.bytes.size(),
+                           [&](ByteSink* sink) { return sink->Append(output.bytes); });
+      }));
+  return *text;
+}
+
 // A sink that fills memory of a known size.
 class SpanSink : public ByteSink {
  public:
@@ -288,6 +321,7 @@ void BindModel(py::module_& m) {
       .def_property_readonly("is_constant", [](const NodeView& view) { return ConstValue(*view.node).ok(); });
   py::class_<Model>(m, "Model")
       .def("save", &Save)
+      .def("save_tflite", &SaveTflite)
       .def("to_bytes", &ToBytes)
       .def("inputs", [](const Model& model) { return EndpointsOf(model, true); })
       .def("outputs", [](const Model& model) { return EndpointsOf(model, false); })

@@ -68,3 +68,10 @@ def number(value, name):
     if math.isnan(result) or result < 0:
         raise errors.InvalidArgumentError(f'{name}: found {result}, expected a number of at least 0')
     return result
+
+
+def choice(value, name, known):
+    """Returns `value`, which must be one of the texts `known`."""
+    if text(value, name) not in known:
+        raise errors.InvalidArgumentError(f"{name}: found '{value}', expected one of {', '.join(known)}")
+    return value

@@ -10,6 +10,7 @@ from permafrost import user_passes, values
 ModelSource = Union[str, 'os.PathLike[str]', bytes, bytearray, memoryview]
 Keys = Union[None, str, bytes, 'os.PathLike[str]', Sequence[Union[str, bytes, 'os.PathLike[str]']]]
 _SECRET = 'AGE-SECRET-KEY-'
+_QUANTIZE_MODES = ('none', 'float16', 'dynamic', 'int8', 'int16x8', 'int4')
 
 
 class Endpoint(NamedTuple):
@@ -271,16 +272,44 @@ class Model(_closing.Closable):
         return Optimization(self, best, results)
 
     def save(self, path, *, format: str = 'pb', compress: Optional[str] = None,
-             encrypt_to: Union[None, str, Sequence[str]] = None) -> None:
+             encrypt_to: Union[None, str, Sequence[str]] = None, quantize: str = 'none', io_type: str = 'float',
+             calibration_inputs: Sequence = (), keep_float: Sequence[str] = (), tensor_ranges: Sequence[str] = (),
+             min_sqnr: float = 15.0, verify: str = 'required', verify_inputs: Sequence = (),
+             tolerance: Optional[float] = None) -> Optional[str]:
         """Writes the model. The file is written completely or not at all.
+
+        A TensorFlow Lite model is lowered, read back and compared with the original before it appears, as by
+        convert_model, whose flags the arguments from `quantize` on are.
 
         Args:
           path: the file; an existing file is replaced.
-          format: 'pb', 'pbtxt', 'package' or another format of convert_model.
+          format: 'pb', 'pbtxt', 'package', 'tflite' or another format of convert_model.
           compress: 'zstd' or 'zstd:LEVEL'.
           encrypt_to: public keys (age1...) of the recipients.
+          quantize: 'none', 'float16', 'dynamic', 'int8', 'int16x8' or 'int4'.
+          io_type: type of inputs and outputs with quantize='int8': 'float', 'int8' or 'uint8'.
+          calibration_inputs: paths of NPY files, patterns or folders that show the ranges of activations.
+          keep_float: nodes of operators that stay float.
+          tensor_ranges: 'TENSOR=LOW:HIGH', instead of observed ranges.
+          min_sqnr: operators stay float until the SQNR of every output is at least this, in dB; negative: none do.
+          verify: 'required', 'auto' or 'off'.
+          verify_inputs: paths of NPY files.
+          tolerance: largest difference of an output, relative to its scale.
+
+        Returns:
+          a text about the proof of a TensorFlow Lite model; None for other formats.
         """
+        if format == 'tflite':
+            _, packed, recipients = _writing(format, compress, encrypt_to)
+            return self.native.save_tflite(
+                _checks.path(path), packed, recipients, _checks.choice(quantize, 'quantize', _QUANTIZE_MODES),
+                _checks.choice(io_type, 'io_type', ('float', 'int8', 'uint8')),
+                _checks.paths(calibration_inputs, 'calibration_inputs'), _checks.names(keep_float, 'keep_float') or [],
+                _checks.names(tensor_ranges, 'tensor_ranges') or [], float(min_sqnr),
+                _checks.choice(verify, 'verify', ('required', 'auto', 'off')), _checks.paths(verify_inputs, 'verify_inputs'),
+                None if tolerance is None else _checks.number(tolerance, 'tolerance'))
         self.native.save(_checks.path(path), *_writing(format, compress, encrypt_to))
+        return None
 
     def to_bytes(self, *, format: str = 'pb', compress: Optional[str] = None,
                  encrypt_to: Union[None, str, Sequence[str]] = None) -> bytes:
