@@ -740,9 +740,13 @@ class Reader {
     }
     const UnalignedSpan<int32_t> values(pads.constant->bytes().data(), 8);
     if (values[0] != 0 || values[1] != 0) return No("it pads the batch");
-    // Paddings of the last dimension, and not of the second one, are those of [N, C, H, W].
+    // Paddings of the last two dimensions, and not of the second one, are those of [N, C, H, W]. Paddings of the last
+    // one alone are more often channels of [N, H, W, C], unless the image is a line.
     parsed_.is_channels_first = values[6] != 0 || values[7] != 0;
-    if (parsed_.is_channels_first && (values[2] != 0 || values[3] != 0)) return No("it pads the channels");
+    const bool pads_height = values[4] != 0 || values[5] != 0;
+    if (parsed_.is_channels_first && (values[2] != 0 || values[3] != 0 || (!pads_height && In(0).shape.dim(2) != 1))) {
+      return No("it pads the channels");
+    }
     const size_t first = parsed_.is_channels_first ? 4 : 2;
     parsed_.pad_top = values[first];
     parsed_.pad_bottom = values[first + 1];

@@ -122,6 +122,31 @@ TEST_F(OneDnnRewriteTest, ResidualsConcatsPadsAndSplitsFollow) {
   EXPECT_EQ(Transposes(graph, {"out"}), 2) << testing::PrintToString(pieces_);
 }
 
+TEST_F(OneDnnRewriteTest, PaddedChannelsAreNotTakenForAWidth) {
+  const Shape shape = {2, 9, 11, 6};
+  ImageGraph graph(shape);
+  graph.Convolution("a", "x", {3, 3, 6, 8});
+  graph.Const("paddings", Tensor::FromVector<int32_t>({4, 2}, {0, 0, 0, 0, 0, 0, 0, 4}));
+  graph.Float("padded", "Pad", {"a", "paddings"})->SetAttr("Tpaddings", AttrValue::Type(DType::kInt32));
+  graph.Convolution("b", "x", {1, 1, 6, 12});
+  graph.Float("sum", "AddV2", {"padded", "b"});
+  graph.Convolution("out", "sum", {3, 3, 12, 4});
+  const DelegationReport report = ExpectSame(delegate_, graph.graph(), {{"x", SomeFloats(shape, 5)}}, {"out"}, 1);
+  for (const DelegationReport::Taken& taken : report.partitions) {
+    for (const std::string& piece : taken.pieces) EXPECT_FALSE(absl::StrContains(piece, "copy of a view")) << piece;
+  }
+}
+
+TEST_F(OneDnnRewriteTest, APaddedWidthOfALineIsInNchw) {
+  const Shape shape = {2, 6, 1, 11};
+  LayoutGraph graph(shape);
+  graph.Conv("a", "x", {1, 3, 6, 8});
+  graph.Const("paddings", Tensor::FromVector<int32_t>({4, 2}, {0, 0, 0, 0, 0, 0, 2, 1}));
+  graph.Float("padded", "Pad", {"a", "paddings"})->SetAttr("Tpaddings", AttrValue::Type(DType::kInt32));
+  graph.Conv("out", "padded", {1, 3, 8, 4});
+  EXPECT_EQ(Transposes(graph, {"out"}, shape), 2) << testing::PrintToString(pieces_);
+}
+
 TEST_F(OneDnnRewriteTest, ReductionsReshapesAndGatesFollow) {
   LayoutGraph graph;
   graph.Conv("a", "x", {3, 3, 6, 8});
