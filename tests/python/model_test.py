@@ -139,6 +139,19 @@ class ModelTest(unittest.TestCase):
                     self.assertEqual(loaded.source, str(path))
                     self.assertTrue(loaded.verify(model).passes)
 
+    def test_writes_quantised_tensorflow_lite_with_proof(self):
+        model = models.digits()
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder, 'digits.tflite')
+            proof = model.save(path, format='tflite', quantize='int8',
+                               calibration_inputs=[models.DIGITS + 'eval_images.npy'])
+            self.assertIn('probabilities', proof)
+            self.assertLess(path.stat().st_size, 400_000)
+            ops = [node.op for node in permafrost.load(path).nodes]
+            self.assertIn('UniformQuantize', ops)
+            with self.assertRaisesRegex(permafrost.Error, "quantize"):
+                model.save(path, format='tflite', quantize='int7')
+
     def test_encrypts_and_opens(self):
         from permafrost import _native
         model = models.small()

@@ -106,8 +106,9 @@ TEST(EveryPass, IsCalledAndNearlyAllFindWork) {
   ASSERT_EQ(calls->size(), AllPasses().size() + AllPresets().size());
   // The graphs have no match for these: devices, moving averages, constants of 1024 elements, constants of more values
   // than round_weights keeps.
-  const std::set<std::string> idle = {"drop_preprocessing", "fold_preprocessing", "lower_einsum", "lower_tensor_lists",
-                                      "quantize_weights",   "remove_device",      "remove_ema",   "rescale_for_half",
+  const std::set<std::string> idle = {"drop_preprocessing", "fold_preprocessing",  "lower_einsum",
+                                      "lower_tensor_lists", "quantize_for_tflite", "quantize_weights",
+                                      "remove_device",      "remove_ema",          "rescale_for_half",
                                       "round_weights",      "sink_constants"};
   for (const PassCall& call : *calls) {
     int64_t rewrites = 0;

@@ -412,7 +412,9 @@ TEST(OneDnnAttentionShapesTest, IsOnePieceOverAnyShape) {
     of_shape.QueriesKeysAndValues(shape[0], shape[1], shape[2], shape[3]);
     of_shape.Finish("scores");
     const std::vector<std::string> pieces = of_shape.Pieces({"out"});
-    if (shape[1] > 1) EXPECT_THAT(pieces, ElementsAre("out: attention (loops)"));
+    if (shape[1] > 1) {
+      EXPECT_THAT(pieces, ElementsAre("out: attention (loops)"));
+    }
   }
 }
 
