@@ -173,7 +173,7 @@ absl::StatusOr<std::string> WriteTfliteModel(const ConvertModelOptions& options,
   }
   PF_RETURN_IF_ERROR(SaveThrough(files, options.out, save.filters, output.bytes.size(),
                                  [&](ByteSink* sink) { return sink->Append(output.bytes); }));
-  (options.json ? console.err : console.out) << Printable(QuantizationText(output));
+  (options.json ? console.err : console.out) << QuantizationText(output);
   return ProofText(output.verdict);
 }
 

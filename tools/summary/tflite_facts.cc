@@ -17,8 +17,9 @@ using Pairs = std::vector<std::pair<std::string, std::string>>;
 void PrintTensors(absl::string_view kind, const std::vector<TfliteTensorFacts>& tensors, std::string* text) {
   for (size_t i = 0; i < tensors.size(); ++i) {
     const TfliteTensorFacts& tensor = tensors[i];
-    absl::StrAppend(text, "  ", kind, " ", i, tensor.name.empty() ? "" : absl::StrCat(" '", tensor.name, "'"),
-                    tensor.description.empty() ? "" : absl::StrCat(": ", tensor.description), "\n");
+    absl::StrAppend(text, "  ", kind, " ", i,
+                    tensor.name.empty() ? "" : absl::StrCat(" '", Printable(tensor.name), "'"),
+                    tensor.description.empty() ? "" : absl::StrCat(": ", Printable(tensor.description)), "\n");
     if (!tensor.mean.empty() || !tensor.std.empty()) {
       absl::StrAppend(text, "    normalisation: (value - mean) / std, mean ", absl::StrJoin(tensor.mean, ","), ", std ",
                       absl::StrJoin(tensor.std, ","), "\n");
@@ -28,15 +29,15 @@ void PrintTensors(absl::string_view kind, const std::vector<TfliteTensorFacts>& 
                       absl::StrJoin(tensor.max, ","), "\n");
     }
     for (const TfliteFile& file : tensor.files) {
-      absl::StrAppend(text, "    file '", file.name, "' (", file.type, ")",
-                      file.description.empty() ? "" : absl::StrCat(": ", file.description), "\n");
+      absl::StrAppend(text, "    file '", Printable(file.name), "' (", Printable(file.type), ")",
+                      file.description.empty() ? "" : absl::StrCat(": ", Printable(file.description)), "\n");
     }
   }
 }
 
 std::string Names(const Pairs& pairs) {
   return absl::StrJoin(pairs, ", ", [](std::string* out, const std::pair<std::string, std::string>& pair) {
-    absl::StrAppend(out, pair.first, "=", pair.second);
+    absl::StrAppend(out, Printable(pair.first), "=", Printable(pair.second));
   });
 }
 
@@ -88,23 +89,23 @@ void PrintTfliteFacts(const TfliteFacts& facts, const Console& console) {
        {std::pair{"written by", &facts.description}, std::pair{"runs since", &facts.min_runtime_version},
         std::pair{"name", &facts.name}, std::pair{"description", &facts.purpose}, std::pair{"version", &facts.version},
         std::pair{"author", &facts.author}, std::pair{"license", &facts.license}}) {
-    if (!value->empty()) absl::StrAppend(&text, "  ", title, ": ", *value, "\n");
+    if (!value->empty()) absl::StrAppend(&text, "  ", title, ": ", Printable(*value), "\n");
   }
   PrintTensors("input", facts.inputs, &text);
   PrintTensors("output", facts.outputs, &text);
   for (const TfliteFile& file : facts.files) {
-    absl::StrAppend(&text, "  file '", file.name, "' (", file.type, ")",
-                    file.description.empty() ? "" : absl::StrCat(": ", file.description), "\n");
+    absl::StrAppend(&text, "  file '", Printable(file.name), "' (", Printable(file.type), ")",
+                    file.description.empty() ? "" : absl::StrCat(": ", Printable(file.description)), "\n");
   }
   for (const auto& [name, bytes] : facts.archive) {
-    absl::StrAppend(&text, "  in the archive: '", name, "', ", bytes, " bytes\n");
+    absl::StrAppend(&text, "  in the archive: '", Printable(name), "', ", bytes, " bytes\n");
   }
   for (const TfliteSignature& signature : facts.signatures) {
-    absl::StrAppend(&text, "  signature '", signature.key, "' (subgraph ", signature.subgraph,
+    absl::StrAppend(&text, "  signature '", Printable(signature.key), "' (subgraph ", signature.subgraph,
                     "): ", Names(signature.inputs), " -> ", Names(signature.outputs), "\n");
   }
-  for (const std::string& problem : facts.problems) absl::StrAppend(&text, "  skipped: ", problem, "\n");
-  console.out << Printable(text);
+  for (const std::string& problem : facts.problems) absl::StrAppend(&text, "  skipped: ", Printable(problem), "\n");
+  console.out << text;
 }
 
 void WriteTfliteFacts(const TfliteFacts& facts, JsonWriter* json) {

@@ -231,18 +231,18 @@ absl::StatusOr<TfliteOutput> EncodeTflite(const Graph& graph, const TfliteFlags&
 
 std::string QuantizationText(const TfliteOutput& output) {
   std::string text;
-  for (const std::string& note : output.notes) absl::StrAppend(&text, note, "\n");
+  for (const std::string& note : output.notes) absl::StrAppend(&text, Printable(note), "\n");
   if (!output.kept_float.empty()) {
     constexpr size_t kMostNamed = 20;
-    absl::StrAppend(&text, "kept in float for the outputs' sake: ", output.kept_float.size(),
-                    " operators: ", absl::StrJoin(absl::MakeConstSpan(output.kept_float).subspan(0, kMostNamed), ", "),
+    absl::StrAppend(&text, "kept in float for the outputs' sake: ", output.kept_float.size(), " operators: ",
+                    Printable(absl::StrJoin(absl::MakeConstSpan(output.kept_float).subspan(0, kMostNamed), ", ")),
                     output.kept_float.size() > kMostNamed ? ", ...\n" : "\n");
   }
   if (output.layers.empty() && output.kept_float.empty() && output.notes.empty()) return text;
   for (const VerifiedOutput& each : output.verdict.outputs) {
     const OutputDifference& difference = each.difference;
-    absl::StrAppend(&text, "output ", each.name, ": SQNR ", FormatNumber(difference.sqnr_db), " dB, relative rms ",
-                    FormatNumber(std::pow(10, -difference.sqnr_db / 20)));
+    absl::StrAppend(&text, "output ", Printable(each.name), ": SQNR ", FormatNumber(difference.sqnr_db),
+                    " dB, relative rms ", FormatNumber(std::pow(10, -difference.sqnr_db / 20)));
     if (difference.top1_agreement.has_value()) {
       absl::StrAppend(&text, ", top-1 agreement ", FormatNumber(100 * *difference.top1_agreement), " %");
     }
@@ -252,7 +252,8 @@ std::string QuantizationText(const TfliteOutput& output) {
     absl::StrAppend(&text, "largest layer errors by themselves: ",
                     absl::StrJoin(output.layers, ", ",
                                   [](std::string* out, const LayerError& layer) {
-                                    absl::StrAppend(out, layer.layer, " ", FormatNumber(layer.sqnr_db), " dB");
+                                    absl::StrAppend(out, Printable(layer.layer), " ", FormatNumber(layer.sqnr_db),
+                                                    " dB");
                                   }),
                     "\n");
   }
