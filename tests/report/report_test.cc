@@ -251,7 +251,7 @@ TEST(ReportFormatsTest, EscapesInMarkdown) {
   const std::string text = ReportMarkdown(made.report);
   EXPECT_THAT(text, Not(HasSubstr("<script>")));
   EXPECT_THAT(text, HasSubstr("&lt;/script&gt;"));
-  EXPECT_THAT(text, HasSubstr("\\`\\|, =x"));
+  EXPECT_THAT(text, HasSubstr("\\`\\|,\\\\x0a=x"));
 }
 
 }  // namespace

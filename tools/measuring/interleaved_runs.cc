@@ -90,7 +90,10 @@ class Contest {
       result.rounds.push_back(std::numeric_limits<double>::quiet_NaN());
       if (!IsIn(i) || Rests(i) || Interruption::IsRequested()) continue;
       std::vector<double> seconds;
-      result.status = TakeTurn(contestants_[i], limits_, &seconds);
+      const absl::Status status = TakeTurn(contestants_[i], limits_, &seconds);
+      // A run that an interruption cancels is no failure of the contestant: its earlier rounds count.
+      if (absl::IsCancelled(status) && Interruption::IsRequested()) continue;
+      result.status = status;
       if (!result.status.ok()) continue;
       result.rounds.back() = Sample(seconds).median();
       result.seconds.insert(result.seconds.end(), seconds.begin(), seconds.end());

@@ -131,19 +131,26 @@ TEST(CheckpointFiles, States) {
 }
 
 TEST(CheckpointFiles, ThroughSymbolicLinks) {
-  const std::string folder = NewFolder();
-  for (const auto& file : std::filesystem::directory_iterator(WrittenFile("objects"))) {
-    std::filesystem::create_symlink(std::filesystem::canonical(file.path()),
-                                    absl::StrCat(folder, "/", file.path().filename().string()));
+  // Build systems link whole models so: files of the same names in a folder of the same name. Other links lead out of
+  // the model and are refused.
+  const std::string parent = NewFolder();
+  const std::string folder = absl::StrCat(parent, "/objects"), elsewhere = absl::StrCat(parent, "/elsewhere");
+  for (const std::string& links : {folder, elsewhere}) {
+    std::filesystem::create_directory(links);
+    for (const auto& file : std::filesystem::directory_iterator(WrittenFile("objects"))) {
+      std::filesystem::create_symlink(std::filesystem::canonical(file.path()),
+                                      absl::StrCat(links, "/", file.path().filename().string()));
+    }
   }
-  EXPECT_TRUE(OpenCheckpoint(RealFileSystem(), folder).ok());
+  EXPECT_TRUE(OpenCheckpoint(RealFileSystem(), folder).ok()) << OpenCheckpoint(RealFileSystem(), folder).status();
+  EXPECT_THAT(std::string(OpenCheckpoint(RealFileSystem(), elsewhere).status().message()), HasSubstr("link"));
   std::filesystem::create_symlink("loop", absl::StrCat(folder, "/loop"));
   EXPECT_THAT(std::string(OpenCheckpoint(RealFileSystem(), absl::StrCat(folder, "/loop")).status().message()),
               HasSubstr("Too many levels of symbolic links"));
   std::filesystem::remove(absl::StrCat(folder, "/ckpt-2.index"));
   std::filesystem::create_symlink("nowhere", absl::StrCat(folder, "/ckpt-2.index"));
   EXPECT_EQ(OpenCheckpoint(RealFileSystem(), folder).status().code(), absl::StatusCode::kNotFound);
-  std::filesystem::remove_all(folder);
+  std::filesystem::remove_all(parent);
 }
 
 TEST(CheckpointFiles, AnyCallThatFailsIsAnError) {
