@@ -13,7 +13,7 @@
 
 namespace permafrost {
 
-// What a file system offers that has symbolic links. Thread-safe.
+// Operations of a file system that has symbolic links. Thread-safe.
 class CheckedFiles {
  public:
   virtual ~CheckedFiles() = default;

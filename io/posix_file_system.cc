@@ -168,7 +168,7 @@ absl::StatusOr<FileView> PosixFileSystem::MapFileIn(const std::string& folder, c
   struct stat about;
   PF_ASSIGN_OR_RETURN(const int file, OpenToRead(calls_, path, 0, &about));
   const absl::Cleanup close_file = [file] { close(file); };
-  // The check is made on the open file, so that nobody can exchange the file between check and use.
+  // The check is made on the open file, so that the file cannot be exchanged between check and use.
   const std::string place = ExpandHome(folder);
   const int root = calls_->Open(place.empty() ? "." : place.c_str(), O_PATH | O_DIRECTORY, 0);
   if (root < 0) return SystemError("open", path, errno);

@@ -41,7 +41,7 @@ std::string OpenFilePath(int file);
 // Implements WritePrivateFile. `path` has its home directory expanded.
 absl::Status MakePrivateFile(SystemCalls* calls, const std::string& path, absl::string_view bytes);
 
-// What a writer does with a symbolic link.
+// How a writer treats a symbolic link.
 enum class Links { kFollow, kReplace };
 
 // Implements NewWriter and NewOwnWriter. `path` has its home directory expanded.

@@ -63,7 +63,7 @@ std::string FolderOf(const std::string& path) {
   return slash == std::string::npos ? "." : path.substr(0, slash + 1);
 }
 
-// Locks an open temporary file until all its descriptors are closed. A sweeper takes a file that nobody locks for one
+// Locks an open temporary file until all its descriptors are closed. A sweeper takes an unlocked file for one
 // that a killed process left. Returns false if a sweeper was faster and has removed the file. File systems without
 // locks are not swept either.
 bool LockTemporary(int file) {

@@ -32,7 +32,7 @@ struct Composition {
   std::vector<Node*> inner;  // The nodes other than the root; constants are not among them.
 };
 
-// What the recognition has to know beside the graph.
+// Facts that the recognition needs in addition to the graph.
 struct CompositionContext {
   // Returns whether the function is the only reader of a node, and the node is no endpoint.
   std::function<bool(const Node&)> is_read_once;

@@ -1,4 +1,4 @@
-// What a fuzz target does when it finds an error.
+// Reports an error that a fuzz target found.
 #ifndef PERMAFROST_TESTS_FUZZ_FINDING_H_
 #define PERMAFROST_TESTS_FUZZ_FINDING_H_
 

@@ -30,7 +30,7 @@ struct ProvenOutput {
   std::vector<double> sketch;  // Sums of the elements with random signs, from which distances are estimated.
 };
 
-// What was measured when the model was made.
+// Measurements made when the model was written.
 struct CertifiedMeasure {
   std::string inputs;       // "search", "held back" or "seeded".
   double relative_rms = 0;  // Of the worst output.

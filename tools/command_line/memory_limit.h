@@ -10,7 +10,7 @@
 
 namespace permafrost {
 
-// What an error says of a request beyond the limit, and what a tool adds to it.
+// Texts of an error about a request beyond the limit.
 inline constexpr absl::string_view kOfALimit = " of a limit of ";
 inline constexpr absl::string_view kRaisesLimit = "; --max_memory=BYTES raises the limit";
 

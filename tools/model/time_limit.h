@@ -12,7 +12,7 @@ namespace permafrost {
 // The default, in seconds.
 inline constexpr double kDefaultMaxTime = 60;
 
-// For callers that can stop a run themselves.
+// Serves callers that can stop a run themselves.
 inline constexpr double kNoTimeLimit = std::numeric_limits<double>::infinity();
 
 // Checks the value of the flag.

@@ -76,7 +76,7 @@ absl::StatusOr<CommandEnd> RunCommand(const std::string& command, double seconds
     execl("/bin/sh", "sh", "-c", command.c_str(), static_cast<char*>(nullptr));
     _exit(127);
   }
-  setpgid(pid, pid);  // Also here, so that it is done whoever runs first.
+  setpgid(pid, pid);  // Also here, so that the order of the two processes does not matter.
   close(ends[1]);
   CommandEnd end;
   const Clock::time_point deadline =

@@ -15,7 +15,7 @@
 
 namespace permafrost {
 
-// What counts as the failure.
+// Conditions that count as the failure.
 struct FailureSettings {
   // A command line for /bin/sh, in which {} stands for the model's path and {inputs} for its inputs
   // ("name=file.npy,..."), as other tools take them. Empty: the model is run with `run` instead.

@@ -1,4 +1,4 @@
-// What running a graph can do besides computing its outputs: files, printing, random numbers, state, code, network.
+// Effects of running a graph besides computing its outputs: files, printing, random numbers, state, code, network.
 #ifndef PERMAFROST_TOOLS_SUMMARY_EFFECTS_H_
 #define PERMAFROST_TOOLS_SUMMARY_EFFECTS_H_
 

@@ -59,7 +59,7 @@ struct LayerError {
 struct TfliteOutput {
   std::string bytes;
   Verdict verdict;
-  // Of quantised models:
+  // Set for quantised models:
   std::vector<std::string> kept_float;  // Operators that were left in float for the sake of the outputs.
   std::vector<LayerError> layers;       // The layers with the largest errors, the largest first.
   std::vector<std::string> notes;       // Lines for the user.

@@ -159,7 +159,7 @@ absl::StatusOr<HalfSimulation> SimulateHalf(const Graph& graph, DType dtype, Bat
     if (is_ruined && !result.lost.has_value()) result.lost = tensor;
     if (outputs.contains(fetches[i])) result.outputs.push_back(std::move(tensor));
   }
-  // What no output shows is not lost.
+  // A difference that no output shows is not a loss.
   const bool is_fine = std::all_of(result.outputs.begin(), result.outputs.end(), [](const SimulatedTensor& output) {
     return output.difference.num_nonfinite_mismatches == 0 && JudgeQuality(output.difference) == OutputQuality::kFine;
   });

@@ -402,7 +402,7 @@ class Folder {
     ChannelMap map = map_;
     const std::optional<float> border = BorderOf(reader, map_, static_cast<size_t>(channels_));
     if (!FoldsMean(reader)) {
-      // Of the input minus the source of the border, the border is 0 again, and what was the border's value remains.
+      // The border of (input - source of the border) is 0 again.
       std::vector<double> source = SourceOf(map_, reader.pad_value, static_cast<size_t>(channels_));
       if (shifted->node == nullptr) {
         PF_ASSIGN_OR_RETURN(*shifted, Combine(as_float_, ops::kSub, "minus_mean", source));

@@ -63,7 +63,7 @@ struct ValueRange {
   }
 };
 
-// What a calibration file says about an operator with weights.
+// Lines of a calibration file about an operator with weights.
 struct WeightLines {
   std::vector<float> scales;  // By output channel.
   std::vector<float> bias;    // To be added to the bias.
@@ -627,7 +627,7 @@ class Quantizer {
     PF_ASSIGN_OR_RETURN(const TensorRef scale, Const(*root, "scale", Tensor::Scalar(affine.scale)));
     PF_ASSIGN_OR_RETURN(const TensorRef point, Const(*root, "zero_point", Tensor::Scalar(affine.zero_point)));
     const auto [lowest, highest] = LimitsOf(code_);
-    // What the nodes of the operator wait for, its last node waits for.
+    // Control inputs of the operator's nodes move to its last node.
     std::vector<Node*> controls;
     for (const Node* node : op.nodes) {
       for (int i = node->num_data_inputs(); i < node->num_inputs(); ++i) controls.push_back(node->input(i).node);

@@ -18,7 +18,7 @@
 
 namespace permafrost {
 
-// For passes that specialise bodies: shapes, types and constants of the callers are then those of the body, and a
+// Serves passes that specialise bodies: shapes, types and constants of the callers are then those of the body, and a
 // change of the body affects one call. Function calls (PartitionedCall) in bodies are inlined.
 //
 //   PF_ASSIGN_OR_RETURN(FunctionTree tree, FunctionTree::Expand(graph, context));

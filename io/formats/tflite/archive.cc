@@ -71,7 +71,7 @@ absl::StatusOr<Archive> FindArchive(absl::string_view file) {
                                 ", expected it before byte ", end));
   }
   archive.directory = end - directory_bytes;
-  // What precedes the archive if offsets count from its start.
+  // Bytes before the archive, if offsets count from its start.
   const uint64_t base = archive.directory - directory_offset;
   archive.counts_from_file = base == 0;
   archive.start = archive.directory;

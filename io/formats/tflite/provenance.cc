@@ -596,7 +596,7 @@ absl::StatusOr<int> OperatorFinder::Replace() {
       }
     }
   }
-  // What was replaced and has no other readers is gone.
+  // Removes replaced nodes that have no other readers.
   std::vector<bool> is_candidate(graph_->id_limit(), false);
   for (const std::unique_ptr<Found>& found : found_) {
     if (found == nullptr) continue;

@@ -567,7 +567,7 @@ class Winograd final : public Piece {
   float least_ = -kInfinity, most_ = kInfinity;
   std::string description_;
   std::unique_ptr<Piece> rest_, all_;  // The post-steps that the transform does not apply, and all; may be null.
-  // For sums that are not finite.
+  // Used for sums that are not finite.
   std::unique_ptr<WeightedOp> direct_op_;
   StorageTypes types_;
   int direct_threads_ = 1;
