@@ -2,42 +2,7 @@
 // Draws the report of a search from the facts in the page. Names of a model are put in as text, never as markup.
 (() => {
   const root = document.documentElement;
-  window.addEventListener('error', (event) => { root.dataset.error = String(event.message); });
-  const facts = JSON.parse(document.getElementById('facts').textContent);
-  const page = document.getElementById('page');
-  const tip = document.getElementById('tip');
-  const SVG = 'http://www.w3.org/2000/svg';
-
-  // --- Elements -------------------------------------------------------------------------------------------------------
-  function fill(element, attributes, children) {
-    for (const [key, value] of Object.entries(attributes || {})) {
-      if (value === undefined || value === null || value === false) continue;
-      if (key.startsWith('on')) element.addEventListener(key.slice(2), value);
-      else element.setAttribute(key, value === true ? '' : value);
-    }
-    for (const child of children.flat()) {
-      if (child === undefined || child === null) continue;
-      element.append(child instanceof Node ? child : String(child));
-    }
-    return element;
-  }
-  const el = (tag, attributes, ...children) => fill(document.createElement(tag), attributes, children);
-  const svg = (tag, attributes, ...children) => fill(document.createElementNS(SVG, tag), attributes, children);
-  function withTip(element, text) {
-    element.addEventListener('pointermove', (event) => {
-      tip.textContent = text;
-      tip.hidden = false;
-      const box = tip.getBoundingClientRect();
-      tip.style.left = `${Math.max(4, Math.min(event.clientX + 14, innerWidth - box.width - 8))}px`;
-      tip.style.top = `${Math.max(4, Math.min(event.clientY + 14, innerHeight - box.height - 8))}px`;
-    });
-    element.addEventListener('pointerleave', () => { tip.hidden = true; });
-    return element;
-  }
-  function section(id, title, says, ...children) {
-    document.getElementById('contents').append(el('a', {href: `#${id}`}, title));
-    page.append(el('section', {id}, el('h2', {}, title), says ? el('p', {}, says) : null, ...children));
-  }
+  const {facts, page, el, svg, withTip, section} = pageParts;
 
   // --- Numbers --------------------------------------------------------------------------------------------------------
   const isNumber = (value) => typeof value === 'number' && isFinite(value);

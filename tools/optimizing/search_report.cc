@@ -284,6 +284,7 @@ std::string SearchPage(const SearchReport& report) {
   WriteSearchJson(report, &json);
   return absl::StrReplaceAll(kPageHtml, {{"{{TITLE}}", HtmlEscaped(absl::StrCat("Optimisation of ", report.in_model))},
                                          {"{{STYLE}}", kPageCss},
+                                         {"{{PARTS}}", kPagePartsJs},
                                          {"{{SCRIPT}}", kSearchPageJs},
                                          {"{{FACTS}}", EmbeddableJson(facts.str())}});
 }

@@ -3,33 +3,10 @@
 (() => {
   const started = performance.now();
   const root = document.documentElement;
-  window.addEventListener('error', (event) => { root.dataset.error = String(event.message); });
-
-  const facts = JSON.parse(document.getElementById('facts').textContent);
+  const {facts, page, el, svg, showTip, hideTip, withTip, section} = pageParts;
   const models = facts.models;
-  const page = document.getElementById('page');
-  const tip = document.getElementById('tip');
 
   // --- Small things ---------------------------------------------------------------------------------------------------
-  const SVG = 'http://www.w3.org/2000/svg';
-
-  // An element with attributes and children; texts become text nodes.
-  function fill(element, attributes, children) {
-    for (const [key, value] of Object.entries(attributes || {})) {
-      if (value === undefined || value === null || value === false) continue;
-      if (key.startsWith('on')) element.addEventListener(key.slice(2), value);
-      else if (key === 'style') element.style.cssText = value;
-      else element.setAttribute(key, value === true ? '' : value);
-    }
-    for (const child of children.flat()) {
-      if (child === undefined || child === null) continue;
-      element.append(child instanceof Node ? child : String(child));
-    }
-    return element;
-  }
-  const el = (tag, attributes, ...children) => fill(document.createElement(tag), attributes, children);
-  const svg = (tag, attributes, ...children) => fill(document.createElementNS(SVG, tag), attributes, children);
-
   const colours = ['#2f7ed8', '#e07b39', '#3a9d5d', '#b04fc4', '#c9403f', '#7a6ff0', '#1f9aa3', '#a8842c', '#d6568c',
     '#5c6b7a', '#7aa52a', '#8c5a3c'];
   const colourOf = (i) => colours[i % colours.length];
@@ -91,26 +68,6 @@
     .concat(model.constants.map((constant) => constant.name))));
   const bare = (text) => prefix !== '' && text.startsWith(prefix) ? text.slice(prefix.length) : text;
 
-  function showTip(event, text) {
-    tip.textContent = text;
-    tip.hidden = false;
-    const box = tip.getBoundingClientRect();
-    tip.style.left = `${Math.max(4, Math.min(event.clientX + 14, innerWidth - box.width - 8))}px`;
-    tip.style.top = `${Math.max(4, Math.min(event.clientY + 14, innerHeight - box.height - 8))}px`;
-  }
-  const hideTip = () => { tip.hidden = true; };
-  function withTip(element, text) {
-    element.addEventListener('pointermove', (event) => showTip(event, text));
-    element.addEventListener('pointerleave', hideTip);
-    return element;
-  }
-
-  function section(id, title, says, ...children) {
-    document.getElementById('contents').append(el('a', {href: `#${id}`}, title));
-    const made = el('section', {id}, el('h2', {}, title), says ? el('p', {}, says) : null, ...children);
-    page.append(made);
-    return made;
-  }
   function legend(which = models.map((_, i) => i)) {
     if (models.length < 2) return null;
     return el('div', {class: 'legend'}, which.map((i) => el('span', {}, swatch(i), name(models[i].name))));

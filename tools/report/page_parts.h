@@ -1,4 +1,4 @@
-// The files page.html, page.css and page.js, embedded by the build.
+// The files page.html, page.css, page.js and page_parts.js, embedded by the build.
 #ifndef PERMAFROST_TOOLS_REPORT_PAGE_PARTS_H_
 #define PERMAFROST_TOOLS_REPORT_PAGE_PARTS_H_
 
@@ -6,7 +6,8 @@
 
 namespace permafrost {
 
-extern const absl::string_view kPageHtml, kPageCss, kPageJs;
+// `kPagePartsJs` precedes the script of each page.
+extern const absl::string_view kPageHtml, kPageCss, kPageJs, kPagePartsJs;
 
 }  // namespace permafrost
 

@@ -50,6 +50,7 @@ std::string ReportPage(const Report& report) {
   // One pass, so that inserted text is not searched again.
   return absl::StrReplaceAll(kPageHtml, {{"{{TITLE}}", HtmlEscaped(report.title)},
                                          {"{{STYLE}}", kPageCss},
+                                         {"{{PARTS}}", kPagePartsJs},
                                          {"{{SCRIPT}}", kPageJs},
                                          {"{{FACTS}}", EmbeddableJson(facts.str())}});
 }

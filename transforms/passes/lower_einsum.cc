@@ -14,19 +14,18 @@
 #include "transforms/pass.h"
 #include "transforms/rewrites/absorption.h"
 #include "transforms/rewrites/image_windows.h"
+#include "transforms/rewrites/node_expansion.h"
 
 namespace permafrost {
 namespace {
 
-using Attrs = std::vector<std::pair<absl::string_view, AttrValue>>;
-
 // Maximum rank of a matrix product with batch dimensions that runtimes have: that of TensorFlow Lite.
 constexpr size_t kMostRank = 5;
 
-class Lowering {
+class Lowering : private NodeExpansion {
  public:
   Lowering(Graph* graph, Node* node, const ShapeMap* shapes, PassContext* context)
-      : graph_(graph), node_(node), shapes_(shapes), context_(context) {}
+      : NodeExpansion(graph, node), shapes_(shapes), context_(context) {}
 
   // Returns OK if the node was rewritten, FailedPrecondition with the reason for a near miss.
   absl::Status Run() {
@@ -137,7 +136,7 @@ class Lowering {
     const bool needs_transpose = product != result_;
     const AttrValue is_adjoint = AttrValue::Bool(is_transposed);
     const Op op = batch_.empty() ? ops::kMatMul : ops::kBatchMatMulV2;
-    Attrs attrs = {{"T", type_}};
+    NamedAttrs attrs = {{"T", type_}};
     if (batch_.empty()) {
       attrs.emplace_back("transpose_a", AttrValue::Bool(false));
       attrs.emplace_back("transpose_b", is_adjoint);
@@ -149,7 +148,7 @@ class Lowering {
     PF_ASSIGN_OR_RETURN(TensorRef y, Add("product", op, {operands[0], operands[1]}, attrs));
     if (needs_reshape) {
       PF_ASSIGN_OR_RETURN(const TensorRef shape, ShapeOf("result_shape", single));
-      const Attrs reshape = {{"T", type_}, {"Tshape", AttrValue::Type(DType::kInt32)}};
+      const NamedAttrs reshape = {{"T", type_}, {"Tshape", AttrValue::Type(DType::kInt32)}};
       if (!needs_transpose) return Become(ops::kReshape, {y, shape}, reshape);
       PF_ASSIGN_OR_RETURN(y, Add("result", ops::kReshape, {y, shape}, reshape));
     }
@@ -241,42 +240,11 @@ class Lowering {
                {{"Index", int32}, {"T", int32}, {"shrink_axis_mask", AttrValue::Int(1)}});
   }
 
-  std::string NameOf(absl::string_view suffix) const {
-    return graph_->UniqueName(absl::StrCat(node_->name(), "/", suffix));
-  }
-  absl::StatusOr<TensorRef> Const(absl::string_view suffix, Tensor value) {
-    PF_ASSIGN_OR_RETURN(Node * node, graph_->AddConst(NameOf(suffix), std::move(value), node_));
-    node->set_device(node_->device());
-    return TensorRef{node, 0};
-  }
-  absl::StatusOr<TensorRef> Ints(absl::string_view suffix, std::vector<int32_t> values) {
-    const auto count = static_cast<int64_t>(values.size());
-    return Const(suffix, Tensor::FromVector(Shape({count}), std::move(values)));
-  }
-  absl::StatusOr<TensorRef> Add(absl::string_view suffix, Op op, absl::Span<const TensorRef> inputs, Attrs attrs) {
-    PF_ASSIGN_OR_RETURN(Node * node, graph_->AddNode(NameOf(suffix), op, node_));
-    node->set_device(node_->device());
-    for (const TensorRef& input : inputs) graph_->AddInput(node, input);
-    for (auto& [key, value] : attrs) node->SetAttr(key, std::move(value));
-    return TensorRef{node, 0};
-  }
-  // Turns the node into `op`. It keeps its name, readers and control inputs.
-  absl::Status Become(Op op, absl::Span<const TensorRef> inputs, Attrs attrs) {
-    while (node_->num_data_inputs() > 0) graph_->RemoveInput(node_, node_->num_data_inputs() - 1);
-    for (const TensorRef& input : inputs) graph_->AddInput(node_, input);
-    node_->set_op(op);
-    node_->ClearAttrs();
-    for (auto& [key, value] : attrs) node_->SetAttr(key, std::move(value));
-    return absl::OkStatus();
-  }
-
   struct Dimension {
     int64_t size = kUnknownDim;
     TensorRef source;  // An operand with the dimension.
     int axis = 0;
   };
-  Graph* graph_;
-  Node* node_;
   const ShapeMap* shapes_;
   PassContext* context_;
   AttrValue type_;

@@ -17,11 +17,10 @@
 #include "transforms/pass.h"
 #include "transforms/rewrites/constant_values.h"
 #include "transforms/rewrites/function_tree.h"
+#include "transforms/rewrites/node_expansion.h"
 
 namespace permafrost {
 namespace {
-
-using Attrs = std::vector<std::pair<absl::string_view, AttrValue>>;
 
 // The element shapes of lists may depend on the shapes of items, which may depend on other lists. Each round resolves
 // the lists whose items are known; models need one or two.
@@ -234,9 +233,9 @@ void SetProbes(Graph* graph, bool shares_batch) {
 }
 
 // Rewrites the lists of a program.
-class Lowering {
+class Lowering : private NodeExpansion {
  public:
-  Lowering(FunctionTree* tree, Lists* lists) : tree_(tree), lists_(lists) {}
+  Lowering(FunctionTree* tree, Lists* lists) : NodeExpansion(nullptr, nullptr), tree_(tree), lists_(lists) {}
 
   // While element shapes are searched, unknown dimensions become those of Placeholders; afterwards `arg_shapes`, by
   // body and argument, tell where the dimensions are found.
@@ -259,36 +258,6 @@ class Lowering {
 
  private:
   bool IsLowered(TensorRef ref) { return was_list_.contains(ref) || (IsList(ref) && lists_->Of(ref).obstacle.empty()); }
-
-  std::string NameOf(absl::string_view suffix) const {
-    return graph_->UniqueName(absl::StrCat(node_->name(), "/", suffix));
-  }
-  absl::StatusOr<TensorRef> Const(absl::string_view suffix, Tensor value) {
-    PF_ASSIGN_OR_RETURN(Node * node, graph_->AddConst(NameOf(suffix), std::move(value), node_));
-    return TensorRef{node, 0};
-  }
-  absl::StatusOr<TensorRef> Int(absl::string_view suffix, int64_t value) {
-    return Const(suffix, Tensor::Scalar<int32_t>(static_cast<int32_t>(value)));
-  }
-  absl::StatusOr<TensorRef> Ints(absl::string_view suffix, std::vector<int32_t> values) {
-    const auto count = static_cast<int64_t>(values.size());
-    return Const(suffix, Tensor::FromVector(Shape({count}), std::move(values)));
-  }
-  absl::StatusOr<TensorRef> Add(absl::string_view suffix, Op op, absl::Span<const TensorRef> inputs, Attrs attrs) {
-    PF_ASSIGN_OR_RETURN(Node * node, graph_->AddNode(NameOf(suffix), op, node_));
-    for (const TensorRef& input : inputs) graph_->AddInput(node, input);
-    for (auto& [key, value] : attrs) node->SetAttr(key, std::move(value));
-    return TensorRef{node, 0};
-  }
-  // Turns the node into `op`. It keeps its name, its readers and its control inputs.
-  absl::Status Become(Op op, absl::Span<const TensorRef> inputs, Attrs attrs) {
-    while (node_->num_data_inputs() > 0) graph_->RemoveInput(node_, node_->num_data_inputs() - 1);
-    for (const TensorRef& input : inputs) graph_->AddInput(node_, input);
-    node_->set_op(op);
-    node_->ClearAttrs();
-    for (auto& [key, value] : attrs) node_->SetAttr(key, std::move(value));
-    return absl::OkStatus();
-  }
 
   absl::Status Lower(Node* node) {
     node_ = node;
@@ -468,8 +437,6 @@ class Lowering {
  private:
   FunctionTree* tree_;
   Lists* lists_;
-  Graph* graph_ = nullptr;
-  Node* node_ = nullptr;
   const std::vector<Shape>* arg_shapes_ = nullptr;
   absl::flat_hash_map<const Node*, std::optional<Shape>> shape_of_;  // Of the elements, by creator.
   absl::flat_hash_map<TensorRef, DType> was_list_;                   // Tensors that were lists.

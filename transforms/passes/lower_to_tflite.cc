@@ -19,19 +19,18 @@
 #include "transforms/rewrites/constant_values.h"
 #include "transforms/rewrites/control_flow.h"
 #include "transforms/rewrites/image_windows.h"
+#include "transforms/rewrites/node_expansion.h"
 #include "transforms/rewrites/splicing.h"
 
 namespace permafrost {
 namespace {
 
-using Attrs = std::vector<std::pair<absl::string_view, AttrValue>>;
-
 // One node that is lowered. The node becomes the last op of the replacement, so its name and its readers stay.
-class Lowering {
+class Lowering : private NodeExpansion {
  public:
   // `shapes` may be null.
   Lowering(Graph* graph, Node* node, const ShapeMap* shapes, PassContext* context, std::vector<Node*>* maybe_unread)
-      : graph_(graph), node_(node), shapes_(shapes), context_(context), maybe_unread_(maybe_unread) {}
+      : NodeExpansion(graph, node), shapes_(shapes), context_(context), maybe_unread_(maybe_unread) {}
 
   // Returns OK if the node was rewritten, FailedPrecondition with the reason for a near miss, Cancelled if there is
   // nothing to rewrite or no permission.
@@ -66,48 +65,10 @@ class Lowering {
   }
 
  private:
-  std::string NameOf(absl::string_view suffix) const {
-    return graph_->UniqueName(absl::StrCat(node_->name(), "/", suffix));
-  }
-
-  absl::StatusOr<TensorRef> Const(absl::string_view suffix, Tensor value) {
-    PF_ASSIGN_OR_RETURN(Node * node, graph_->AddConst(NameOf(suffix), std::move(value), node_));
-    node->set_device(node_->device());
-    return TensorRef{node, 0};
-  }
-
-  absl::StatusOr<TensorRef> Float(absl::string_view suffix, float value) {
-    return Const(suffix, Tensor::Scalar(value));
-  }
-
-  absl::StatusOr<TensorRef> Ints(absl::string_view suffix, Shape shape, std::vector<int32_t> values) {
-    return Const(suffix, Tensor::FromVector(std::move(shape), std::move(values)));
-  }
-
-  absl::StatusOr<TensorRef> Add(absl::string_view suffix, Op op, absl::Span<const TensorRef> inputs, Attrs attrs) {
-    PF_ASSIGN_OR_RETURN(Node * node, graph_->AddNode(NameOf(suffix), op, node_));
-    node->set_device(node_->device());
-    for (const TensorRef& input : inputs) graph_->AddInput(node, input);
-    for (auto& [key, value] : attrs) node->SetAttr(key, std::move(value));
-    return TensorRef{node, 0};
-  }
-
-  absl::StatusOr<TensorRef> Transposed(absl::string_view suffix, TensorRef x, std::vector<int32_t> order,
-                                       const AttrValue& type) {
-    const int64_t rank = static_cast<int64_t>(order.size());
-    PF_ASSIGN_OR_RETURN(const TensorRef perm, Ints(absl::StrCat(suffix, "_perm"), Shape({rank}), std::move(order)));
-    return Add(suffix, ops::kTranspose, {x, perm}, {{"T", type}, {"Tperm", AttrValue::Type(DType::kInt32)}});
-  }
-
-  // Turns the node into `op`. It keeps its control inputs.
-  absl::Status Become(Op op, absl::Span<const TensorRef> inputs, Attrs attrs) {
+  // Same as the base class, and remembers the old operands, which may have lost their last reader.
+  absl::Status Become(Op op, absl::Span<const TensorRef> inputs, NamedAttrs attrs) {
     for (int i = 0; i < node_->num_data_inputs(); ++i) maybe_unread_->push_back(node_->input(i).node);
-    while (node_->num_data_inputs() > 0) graph_->RemoveInput(node_, node_->num_data_inputs() - 1);
-    for (const TensorRef& input : inputs) graph_->AddInput(node_, input);
-    node_->set_op(op);
-    node_->ClearAttrs();
-    for (auto& [key, value] : attrs) node_->SetAttr(key, std::move(value));
-    return absl::OkStatus();
+    return NodeExpansion::Become(op, inputs, std::move(attrs));
   }
 
   absl::StatusOr<DType> Type() const { return TypeAttr(*node_, "T"); }
@@ -157,7 +118,7 @@ class Lowering {
     }
     const AttrValue* type = node_->FindAttr("T");
     if (type == nullptr) return Blocked(*node_, "has no attr 'T'");
-    Attrs attrs;
+    NamedAttrs attrs;
     for (const Attr& attr : node_->attrs()) {
       AttrValue value = attr.value;
       if (attr.key == "data_format") value = AttrValue::String("NHWC");
@@ -202,7 +163,7 @@ class Lowering {
     const RewriteScope rewrite(context_, graph_, {node_});
     if (!rewrite) return LimitReached();
     PF_ASSIGN_OR_RETURN(const TensorRef margins, Ints("paddings", Shape({4, 2}), std::move(paddings)));
-    const Attrs attrs = {{"T", FloatType()}, {"Tpaddings", AttrValue::Type(DType::kInt32)}};
+    const NamedAttrs attrs = {{"T", FloatType()}, {"Tpaddings", AttrValue::Type(DType::kInt32)}};
     TensorRef padded;
     if (op == ops::kMaxPool) {
       PF_ASSIGN_OR_RETURN(const TensorRef least, Float("least", -std::numeric_limits<float>::infinity()));
@@ -376,13 +337,13 @@ class Lowering {
     for (int k = 0; k < 3; ++k) {
       PF_ASSIGN_OR_RETURN(inputs.emplace_back(), Ints(names[k], Shape({rank}), std::move(dense[k])));
     }
-    const Attrs attrs = {{"T", t},
-                         {"Index", AttrValue::Type(DType::kInt32)},
-                         {"begin_mask", AttrValue::Int(dense_masks[0])},
-                         {"end_mask", AttrValue::Int(dense_masks[1])},
-                         {"ellipsis_mask", AttrValue::Int(0)},
-                         {"new_axis_mask", AttrValue::Int(0)},
-                         {"shrink_axis_mask", AttrValue::Int(dense_masks[2])}};
+    const NamedAttrs attrs = {{"T", t},
+                              {"Index", AttrValue::Type(DType::kInt32)},
+                              {"begin_mask", AttrValue::Int(dense_masks[0])},
+                              {"end_mask", AttrValue::Int(dense_masks[1])},
+                              {"ellipsis_mask", AttrValue::Int(0)},
+                              {"new_axis_mask", AttrValue::Int(0)},
+                              {"shrink_axis_mask", AttrValue::Int(dense_masks[2])}};
     if (new_axes.empty()) return Become(ops::kStridedSlice, inputs, attrs);
     const int64_t all = (int64_t{1} << rank) - 1;
     const bool keeps_all = dense_masks[0] == all && dense_masks[1] == all && dense_masks[2] == 0;
@@ -392,7 +353,7 @@ class Lowering {
     } else {
       for (size_t k = 1; k < inputs.size(); ++k) maybe_unread_->push_back(inputs[k].node);
     }
-    const Attrs expand = {{"T", t}, {"Tdim", AttrValue::Type(DType::kInt32)}};
+    const NamedAttrs expand = {{"T", t}, {"Tdim", AttrValue::Type(DType::kInt32)}};
     for (size_t k = 0; k < new_axes.size(); ++k) {
       PF_ASSIGN_OR_RETURN(const TensorRef axis, Const(absl::StrCat("axis_", k), Tensor::Scalar<int32_t>(new_axes[k])));
       if (k + 1 == new_axes.size()) return Become(ops::kExpandDims, {x, axis}, expand);
@@ -411,7 +372,7 @@ class Lowering {
     if (!IsFloat()) return Blocked(*node_, "does not compute with float");
     const RewriteScope rewrite(context_, graph_, {node_});
     if (!rewrite) return LimitReached();
-    const Attrs t = {{"T", FloatType()}};
+    const NamedAttrs t = {{"T", FloatType()}};
     const TensorRef x = node_->input(0);
     PF_ASSIGN_OR_RETURN(const TensorRef one, Float("one", 1));
     PF_ASSIGN_OR_RETURN(const TensorRef positive, Add("positive", ops::kRelu, {x}, t));
@@ -427,7 +388,7 @@ class Lowering {
     if (!IsFloat()) return Blocked(*node_, "does not compute with float");
     const RewriteScope rewrite(context_, graph_, {node_});
     if (!rewrite) return LimitReached();
-    const Attrs t = {{"T", FloatType()}};
+    const NamedAttrs t = {{"T", FloatType()}};
     PF_ASSIGN_OR_RETURN(const TensorRef one, Float("one", 1));
     PF_ASSIGN_OR_RETURN(const TensorRef size, Add("size", ops::kAbs, {node_->input(0)}, t));
     PF_ASSIGN_OR_RETURN(const TensorRef sum, Add("sum", ops::kAddV2, {size, one}, t));
@@ -442,7 +403,7 @@ class Lowering {
     // The constants of TensorFlow's kernel.
     constexpr float kScale = 1.0507009873554804934193349852946f;
     constexpr float kScaleAlpha = 1.7580993408473768599402175208123f;
-    const Attrs t = {{"T", FloatType()}};
+    const NamedAttrs t = {{"T", FloatType()}};
     const TensorRef x = node_->input(0);
     PF_ASSIGN_OR_RETURN(const TensorRef scale, Float("scale", kScale));
     PF_ASSIGN_OR_RETURN(const TensorRef scale_alpha, Float("scale_alpha", kScaleAlpha));
@@ -485,7 +446,7 @@ class Lowering {
     if (!IsFloat()) return Blocked(*node_, "does not compute with float");
     const RewriteScope rewrite(context_, graph_, {node_});
     if (!rewrite) return LimitReached();
-    const Attrs t = {{"T", FloatType()}};
+    const NamedAttrs t = {{"T", FloatType()}};
     const bool is_log = node_->op() == ops::kLog1p;
     PF_ASSIGN_OR_RETURN(const TensorRef one, Float("one", 1));
     PF_ASSIGN_OR_RETURN(const TensorRef inner, is_log ? Add("sum", ops::kAddV2, {node_->input(0), one}, t)
@@ -520,7 +481,7 @@ class Lowering {
     if (!IsFloat()) return Blocked(*node_, "does not compute with float");
     const RewriteScope rewrite(context_, graph_, {node_});
     if (!rewrite) return LimitReached();
-    const Attrs t = {{"T", FloatType()}};
+    const NamedAttrs t = {{"T", FloatType()}};
     PF_ASSIGN_OR_RETURN(const TensorRef sine, Add("sine", ops::kSin, {node_->input(0)}, t));
     PF_ASSIGN_OR_RETURN(const TensorRef cosine, Add("cosine", ops::kCos, {node_->input(0)}, t));
     return Become(ops::kRealDiv, {sine, cosine}, t);
@@ -531,7 +492,7 @@ class Lowering {
     if (!IsFloat() || node_->num_data_inputs() != 2) return Blocked(*node_, "does not compute with float");
     const RewriteScope rewrite(context_, graph_, {node_});
     if (!rewrite) return LimitReached();
-    const Attrs t = {{"T", FloatType()}};
+    const NamedAttrs t = {{"T", FloatType()}};
     PF_ASSIGN_OR_RETURN(const TensorRef zero, Float("zero", 0));
     PF_ASSIGN_OR_RETURN(const TensorRef divides, Add("divides", ops::kNotEqual, {node_->input(1), zero}, t));
     PF_ASSIGN_OR_RETURN(const TensorRef quotient,
@@ -667,8 +628,6 @@ class Lowering {
     return absl::OkStatus();
   }
 
-  Graph* graph_;
-  Node* node_;
   const ShapeMap* shapes_;
   PassContext* context_;
   std::vector<Node*>* maybe_unread_;
