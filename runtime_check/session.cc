@@ -19,6 +19,7 @@
 #include "runtime_check/planning/prepared_node.h"
 #include "runtime_check/profiling/profiler.h"
 #include "runtime_check/program/functions.h"
+#include "runtime_check/program/fused_loop.h"
 #include "runtime_check/program/initializers.h"
 #include "runtime_check/program/program.h"
 #include "runtime_check/resources/memory_budget.h"
@@ -109,6 +110,7 @@ Session::Impl::Impl(SessionOptions options)
   environment_.on_piece = options_.on_piece == nullptr ? nullptr : &options_.on_piece;
   environment_.profiler = options_.profiler;
   environment_.packed = options_.packed.get();
+  environment_.fuse_loops = options_.fuse_loops;
   const int num_lanes = std::min(options_.inter_op_threads, ThreadPool::kMostThreads);
   if (!kHasThreads || num_lanes < 2) return;
   if (num_lanes > threads_.num_threads()) own_lanes_ = std::make_unique<ThreadPool>(num_lanes);
@@ -144,6 +146,7 @@ PlanReport Session::Impl::FullReport() const {
   if (selection::kHoldsDelegates && entry_ != nullptr && plan().clustered != nullptr) {
     plan().clustered->AddReports("", &full);
   }
+  AddLoopReports(program_, "", &full);
   if (selection::kHoldsFunctions && functions_ != nullptr) functions_->AddReports(&full);
   return full;
 }

@@ -54,6 +54,9 @@ struct SessionOptions {
   RegionReader region_reader;
   // Names of nodes that run in addition to those that the fetches need; their outputs are discarded.
   std::vector<std::string> targets;
+  // Whether loops of recurrent networks run as one plan for all iterations (docs/design/control_flow.md). The results
+  // are those of the reference kernels, node by node, in either case, unless a delegate runs the nodes.
+  bool fuse_loops = true;
   // Limits on loops, because a graph may contain an endless loop.
   LoopLimits loop_limits;
 };

@@ -4,11 +4,13 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "graph/base/status.h"
+#include "runtime_check/program/fused_loop.h"
 
 namespace permafrost {
 namespace {
@@ -30,9 +32,15 @@ class FlowExecutor {
     for (size_t at = 0; at < flow_.instructions.size();) {
       const Instruction& instruction = flow_.instructions[at++];
       switch (instruction.kind) {
-        case Instruction::Kind::kFrameBegin:
-          BeginFrame(instruction.frame);
+        case Instruction::Kind::kFrameBegin: {
+          PF_ASSIGN_OR_RETURN(const bool is_done, RunFused(instruction.frame));
+          if (is_done) {
+            at = static_cast<size_t>(flow_.frames[instruction.frame].end);
+          } else {
+            BeginFrame(instruction.frame);
+          }
           continue;
+        }
         case Instruction::Kind::kFrameEnd: {
           PF_ASSIGN_OR_RETURN(const bool again, EndIteration(instruction.frame));
           if (again) at = static_cast<size_t>(flow_.frames[instruction.frame].begin);
@@ -177,6 +185,46 @@ class FlowExecutor {
     }
     next_[node.frame].push_back(std::move(taken));
     return absl::OkStatus();
+  }
+
+  // Runs all iterations of a frame as one plan. Returns false, without effects, if the frame must run node by node.
+  absl::StatusOr<bool> RunFused(int number) {
+    if constexpr (!kFusesLoops) return false;
+    const std::shared_ptr<FusedLoop>& fused = program_.frames[number].fused;
+    const FrameInstructions& frame = flow_.frames[number];
+    if (!environment_.fuse_loops || frame.variables.empty()) return false;
+    const std::vector<LoopVariable>& variables = fused->form()->variables;
+    std::vector<Passed> arguments;
+    for (size_t i = 0; i < frame.variables.size(); ++i) {
+      const int tensor = frame.variables[i];
+      const Value& value = plan_.values[tensor];
+      if (value.data != nullptr || value.objects != nullptr) {
+        if (flow_.dead_tensors[tensor]) return false;
+        arguments.push_back({value, plan_.held[tensor]});
+        continue;
+      }
+      PF_ASSIGN_OR_RETURN(const Tensor* const constant, fused->ConstantOf(i));
+      if (constant == nullptr || constant->dtype() == DType::kString) return false;
+      arguments.push_back({ViewOf(*constant), nullptr});
+    }
+    PF_ASSIGN_OR_RETURN(std::optional<std::vector<Passed>> results, fused->Run(arguments, environment_));
+    if (!results.has_value()) return false;
+    for (const int position : frame.exits) {
+      const ProgramNode& node = program_.nodes[position];
+      SetDead(position, node, true);
+      for (size_t i = 0; i < variables.size(); ++i) {
+        if (variables[i].exit != node.node) continue;
+        SetDead(position, node, false);
+        if (flow_.is_constant[node.first_output]) continue;
+        SetValue((*results)[i].value, (*results)[i].held, node.first_output);
+      }
+    }
+    for (const int position : frame.enters) {
+      const int tensor = program_.nodes[position].first_output;
+      flow_.dead_tensors[tensor] = 1;
+      plan_.held[tensor].reset();
+    }
+    return true;
   }
 
   void BeginFrame(int number) {

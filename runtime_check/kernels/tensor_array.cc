@@ -1,4 +1,6 @@
 // Tensor arrays, which ops share by reference. A scalar `flow`, passed from op to op, orders the accesses.
+#include "runtime_check/kernels/tensor_array.h"
+
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -9,19 +11,6 @@
 namespace permafrost {
 namespace {
 
-struct TensorArray : RuntimeObject {
-  static constexpr absl::string_view kKind = "tensor array";
-  absl::string_view kind() const override { return kKind; }
-
-  DType dtype = DType::kInvalid;
-  Shape shape = Shape::UnknownRank();  // Shape of every element, as far as it is known.
-  bool is_dynamic = false;
-  bool clears_after_read = true;
-  bool has_one_shape = false;  // The first element written determines the shape.
-  bool is_closed = false;
-  ElementStore elements;
-  std::vector<bool> cleared;
-};
 using ArrayRef = std::shared_ptr<TensorArray>;
 
 absl::StatusOr<ArrayRef> InputArray(const ComputeContext* context) {
@@ -47,44 +36,6 @@ absl::Status ComputeNew(ComputeContext* context) {
   return absl::OkStatus();
 }
 
-absl::Status Put(ComputeContext* context, TensorArray* array, int64_t index, ElementRef element) {
-  if (index >= array->elements.size() && array->is_dynamic) {
-    PF_RETURN_IF_ERROR(array->elements.Resize(index + 1, &context->budget()));
-    array->cleared.resize(static_cast<size_t>(index) + 1, false);
-  }
-  PF_RETURN_IF_ERROR(CheckIndex(index, array->elements.size()));
-  if (element->tensor.dtype() != array->dtype) {
-    return absl::InvalidArgumentError(absl::StrCat("found an element of type ", DTypeName(element->tensor.dtype()),
-                                                   ", expected ", DTypeName(array->dtype)));
-  }
-  const Shape& shape = element->tensor.shape();
-  if (!array->shape.IsCompatibleWith(shape)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("found an element of shape ", shape.ToString(), ", expected ", array->shape.ToString()));
-  }
-  if (array->has_one_shape) array->shape = shape;
-  if (array->elements[index] != nullptr || array->cleared[static_cast<size_t>(index)]) {
-    return absl::InvalidArgumentError(absl::StrCat("element ", index, " is written for the second time"));
-  }
-  array->elements.Set(index, std::move(element));
-  return absl::OkStatus();
-}
-
-// Returns an element, null if it is not set. Clears the element if the array requires it.
-absl::StatusOr<ElementRef> Get(TensorArray* array, int64_t index) {
-  PF_RETURN_IF_ERROR(CheckIndex(index, array->elements.size()));
-  if (array->cleared[static_cast<size_t>(index)]) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("element ", index, " is read for the second time, while reading clears it"));
-  }
-  ElementRef element = array->elements[index];
-  if (array->clears_after_read && element != nullptr) {
-    array->elements.Set(index, nullptr);
-    array->cleared[static_cast<size_t>(index)] = true;
-  }
-  return element;
-}
-
 absl::Status GiveFlow(ComputeContext* context) {
   PF_RETURN_IF_ERROR(context->AllocateOutput(0, Shape()));
   const int flow = context->num_inputs() - 1;
@@ -96,14 +47,14 @@ absl::Status ComputeWrite(ComputeContext* context) {
   PF_ASSIGN_OR_RETURN(const ArrayRef array, InputArray(context));
   PF_ASSIGN_OR_RETURN(const int64_t index, IntegerOf(context->input_at(1)));
   PF_ASSIGN_OR_RETURN(ElementRef element, StoreValue(context->input_at(2), &context->budget()));
-  PF_RETURN_IF_ERROR(Put(context, array.get(), index, std::move(element)));
+  PF_RETURN_IF_ERROR(PutElement(&context->budget(), array.get(), index, std::move(element)));
   return GiveFlow(context);
 }
 
 absl::Status ComputeRead(ComputeContext* context) {
   PF_ASSIGN_OR_RETURN(const ArrayRef array, InputArray(context));
   PF_ASSIGN_OR_RETURN(const int64_t index, IntegerOf(context->input_at(1)));
-  PF_ASSIGN_OR_RETURN(const ElementRef element, Get(array.get(), index));
+  PF_ASSIGN_OR_RETURN(const ElementRef element, GetElement(array.get(), index));
   return Annotate(GiveElement(context, 0, element, array->shape), absl::StrCat("element ", index));
 }
 
@@ -114,7 +65,7 @@ absl::Status ComputeGather(ComputeContext* context) {
   PF_ASSIGN_OR_RETURN(shape, MergeShapes(shape, array->shape));
   std::vector<ElementRef> chosen;
   for (const int64_t index : indices) {
-    PF_ASSIGN_OR_RETURN(chosen.emplace_back(), Get(array.get(), index));
+    PF_ASSIGN_OR_RETURN(chosen.emplace_back(), GetElement(array.get(), index));
   }
   PF_ASSIGN_OR_RETURN(shape, CommonShape(shape, chosen));
   return GiveStack(context, 0, chosen, shape);
@@ -133,7 +84,7 @@ absl::Status ComputeScatter(ComputeContext* context) {
   for (size_t i = 0; i < indices.size(); ++i) {
     PF_ASSIGN_OR_RETURN(ElementRef element,
                         StoreRows(value, static_cast<int64_t>(i) * row, row, shape, &context->budget()));
-    PF_RETURN_IF_ERROR(Put(context, array.get(), indices[i], std::move(element)));
+    PF_RETURN_IF_ERROR(PutElement(&context->budget(), array.get(), indices[i], std::move(element)));
   }
   return GiveFlow(context);
 }
@@ -152,7 +103,7 @@ absl::Status ComputeSplit(ComputeContext* context) {
     }
     shape.set_dim(0, lengths[i]);
     PF_ASSIGN_OR_RETURN(ElementRef element, StoreRows(value, at * row, lengths[i] * row, shape, &context->budget()));
-    PF_RETURN_IF_ERROR(Put(context, array.get(), static_cast<int64_t>(i), std::move(element)));
+    PF_RETURN_IF_ERROR(PutElement(&context->budget(), array.get(), static_cast<int64_t>(i), std::move(element)));
     at += lengths[i];
   }
   if (at != value.shape.dim(0)) {
@@ -167,7 +118,7 @@ absl::Status ComputeConcat(ComputeContext* context) {
   std::vector<ElementRef> all;
   std::vector<int64_t> lengths;
   for (int64_t i = 0; i < array->elements.size(); ++i) {
-    PF_ASSIGN_OR_RETURN(all.emplace_back(), Get(array.get(), i));
+    PF_ASSIGN_OR_RETURN(all.emplace_back(), GetElement(array.get(), i));
     if (all.back() == nullptr) {
       if (!array->shape.IsFullyKnown() || array->shape.rank() == 0) {
         return absl::InvalidArgumentError(absl::StrCat("element ", i, " is not set and its shape is not known"));

@@ -1,4 +1,6 @@
 // Lists of tensors as values: each op returns a new list and does not change its input.
+#include "runtime_check/kernels/tensor_list.h"
+
 #include <algorithm>
 #include <cstring>
 
@@ -10,21 +12,6 @@
 namespace permafrost {
 namespace {
 
-struct TensorList : RuntimeObject {
-  static constexpr absl::string_view kKind = "tensor list";
-  absl::string_view kind() const override { return kKind; }
-
-  DType dtype = DType::kInvalid;
-  Shape shape = Shape::UnknownRank();  // Shape of every element, as far as it is known.
-  int64_t most = -1;                   // Maximum size for PushBack; -1 for any.
-  ElementStore elements;
-
-  std::vector<ElementRef> All() const {
-    std::vector<ElementRef> all;
-    for (int64_t i = 0; i < elements.size(); ++i) all.push_back(elements[i]);
-    return all;
-  }
-};
 using ListRef = std::shared_ptr<TensorList>;
 
 absl::StatusOr<ListRef> InputList(const ComputeContext* context) { return ObjectInput<TensorList>(context, 0); }
@@ -53,16 +40,6 @@ absl::StatusOr<ListRef> NewList(ComputeContext* context, int shape_input) {
   PF_RETURN_IF_ERROR(Annotate(shape.status(), "the shape of elements"));
   list->shape = *std::move(shape);
   return list;
-}
-
-absl::Status CheckElement(const TensorList& list, const Shape& shape, DType dtype) {
-  if (dtype != list.dtype) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("found an element of type ", DTypeName(dtype), ", expected ", DTypeName(list.dtype)));
-  }
-  if (list.shape.IsCompatibleWith(shape)) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("found an element of shape ", shape.ToString(), ", expected ", list.shape.ToString()));
 }
 
 Shape WithoutFirst(const Shape& shape) { return Shape(shape.dims().subspan(1)); }

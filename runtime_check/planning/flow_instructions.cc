@@ -6,6 +6,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "graph/graph.h"
+#include "runtime_check/program/fused_loop.h"
 
 namespace permafrost {
 namespace {
@@ -32,6 +33,7 @@ class FlowBuilder {
     for (size_t i = 0; i <= program_.nodes.size(); ++i) {
       while (!open.empty() && program_.frames[open.back()].end == static_cast<int>(i)) {
         AddMark(Instruction::Kind::kFrameEnd, open.back());
+        flow_->frames[open.back()].end = static_cast<int>(flow_->instructions.size());
         open.pop_back();
       }
       for (const int frame : frames_at[i]) {
@@ -41,11 +43,29 @@ class FlowBuilder {
       }
       if (i < program_.nodes.size()) AddInstruction(i);
     }
+    if constexpr (kFusesLoops) FindVariables();
     return std::move(flow_);
   }
 
  private:
   using Kind = Instruction::Kind;
+
+  void FindVariables() {
+    absl::flat_hash_map<const Node*, int> entered;
+    for (const ProgramNode& node : program_.nodes) {
+      if (node.role == FlowRole::kEnter) entered.emplace(node.node, node.first_output);
+    }
+    for (size_t i = 1; i < program_.frames.size(); ++i) {
+      const std::shared_ptr<FusedLoop>& fused = program_.frames[i].fused;
+      if (fused == nullptr || fused->form() == nullptr) continue;
+      std::vector<int> tensors;
+      for (const LoopVariable& variable : fused->form()->variables) {
+        const auto found = entered.find(variable.enter);
+        if (found != entered.end()) tensors.push_back(found->second);
+      }
+      if (tensors.size() == fused->form()->variables.size()) flow_->frames[i].variables = std::move(tensors);
+    }
+  }
 
   void AddMark(Kind kind, int frame) {
     Instruction& mark = flow_->instructions.emplace_back();

@@ -36,9 +36,12 @@ struct Instruction {
 // A frame as a range of instructions. Positions are those in the program.
 struct FrameInstructions {
   int begin = 0;  // The instruction after kFrameBegin.
+  int end = 0;    // The instruction after kFrameEnd.
   std::vector<int> enters;
   std::vector<int> next_iterations;
   std::vector<int> exits;
+  // The tensors of the Enter nodes of the variables of Frame::fused, in their order; empty if the frame has none.
+  std::vector<int> variables;
 };
 
 struct FlowInstructions {

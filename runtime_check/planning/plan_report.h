@@ -37,6 +37,14 @@ struct CustomNode {
   std::string function;          // The function that the node belongs to; empty for the graph itself.
 };
 
+// A loop, and whether it runs as one plan for all iterations (program/fused_loop.h), for --explain.
+struct LoopReport {
+  std::string loop;
+  std::string function;            // The function that the loop belongs to; empty for the graph itself.
+  std::vector<std::string> steps;  // LoopPlan::Describe; empty if the loop has no plan.
+  std::string reason;              // The reason that a run did not use the plan; empty otherwise.
+};
+
 struct PlanReport {
   int64_t arena_bytes = 0;     // Activations and scratch memory.
   int64_t constant_bytes = 0;  // Constants computed or aligned by the plan, without packed weights.
@@ -48,6 +56,7 @@ struct PlanReport {
   int64_t num_beside = 0;      // Steps in these groups.
   DelegationReport delegation;
   std::vector<CustomNode> custom;  // Nodes with a custom kernel, if known before the run.
+  std::vector<LoopReport> loops;   // Loops that ran, and frames that cannot be planned.
 
   // Adds the nodes of this report to `report`, which covers more: as nodes of `function`, and with `place` in front of
   // the failure.

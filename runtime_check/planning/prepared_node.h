@@ -43,6 +43,7 @@ struct Environment {
   // one node at a time.
   ThreadPool* lanes = nullptr;
   int num_lanes = 1;
+  bool fuse_loops = true;  // SessionOptions::fuse_loops.
 
   // Returns whether errors name the calling functions; false for deeply nested calls, to bound the message.
   bool AnnotatesCalls() const { return call_depth == nullptr || *call_depth < 8; }

@@ -1,10 +1,13 @@
 // Runs the ops that call functions: a plain call, a branch, a loop.
 #include <cstring>
+#include <memory>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "graph/base/status.h"
 #include "runtime_check/program/functions.h"
+#include "runtime_check/program/fused_loop.h"
 
 namespace permafrost {
 namespace {
@@ -43,10 +46,21 @@ absl::Status CheckNotCancelled(const Environment& environment, int64_t iteration
   return environment.limits->CheckIteration(iteration, body);
 }
 
-absl::StatusOr<std::vector<Passed>> While(const FunctionCall& call, std::vector<Passed> arguments,
-                                          const Environment& environment) {
+absl::StatusOr<std::vector<Passed>> While(const Program& program, const ProgramNode& node,
+                                          std::vector<Passed> arguments, const Environment& environment) {
+  const FunctionCall& call = program.calls[node.call];
   CompiledFunction& condition = *call.functions[0];
   CompiledFunction& body = *call.functions[1];
+  if constexpr (kFusesLoops) {
+    if (environment.fuse_loops) {
+      std::shared_ptr<FusedLoop>& fused = *call.fused;
+      if (fused == nullptr) {
+        fused = FusedLoop::OfWhile(program, node, condition.program(), body.program(), body.name());
+      }
+      PF_ASSIGN_OR_RETURN(std::optional<std::vector<Passed>> results, fused->Run(arguments, environment));
+      if (results.has_value()) return *std::move(results);
+    }
+  }
   for (int64_t iteration = 1;; ++iteration) {
     {
       PF_ASSIGN_OR_RETURN(const std::vector<Passed> decision, condition.Call(arguments, environment));
@@ -67,7 +81,7 @@ absl::StatusOr<std::vector<Passed>> While(const FunctionCall& call, std::vector<
 absl::StatusOr<std::vector<Passed>> RunCall(const Program& program, const ProgramNode& node,
                                             std::vector<Passed> arguments, const Environment& environment) {
   const FunctionCall& call = program.calls[node.call];
-  if (call.kind == FunctionCall::Kind::kWhile) return While(call, std::move(arguments), environment);
+  if (call.kind == FunctionCall::Kind::kWhile) return While(program, node, std::move(arguments), environment);
   size_t choice = 0;
   if (call.kind == FunctionCall::Kind::kIf) {
     PF_ASSIGN_OR_RETURN(const bool condition, IsTrue(arguments[0].value));

@@ -7,6 +7,7 @@
 #ifndef PERMAFROST_RUNTIME_CHECK_PROGRAM_FRAMES_H_
 #define PERMAFROST_RUNTIME_CHECK_PROGRAM_FRAMES_H_
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,8 @@ enum class FlowRole : uint8_t {
 };
 FlowRole FlowRoleOf(Op op);
 
+class FusedLoop;
+
 struct Frame {
   std::string name;  // Empty for the graph itself, which is frame 0.
   int parent = -1;
@@ -35,6 +38,7 @@ struct Frame {
   int begin = 0;
   int end = 0;
   int depth = 0;
+  std::shared_ptr<FusedLoop> fused;  // Null for frame 0. Shared by the copies of a program.
 };
 
 struct FrameOrder {

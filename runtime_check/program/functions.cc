@@ -10,6 +10,7 @@
 #include "runtime_check/execution/plan_call.h"
 #include "runtime_check/planning/cluster.h"
 #include "runtime_check/profiling/profiler.h"
+#include "runtime_check/program/fused_loop.h"
 
 namespace permafrost {
 
@@ -59,6 +60,7 @@ absl::StatusOr<std::vector<Passed>> CompiledFunction::Run(Plan* plan, absl::Span
 }
 
 void CompiledFunction::AddReport(PlanReport* report) const {
+  AddLoopReports(program_, name(), report);
   const Plan* plan = plans_.last();
   if (plan == nullptr) return;
   plan->report.AddTo(name(), absl::StrCat("function '", name(), "'"), report);

@@ -20,6 +20,7 @@
 #include "graph/base/wire.h"
 #include "graph/ops/op_schema.h"
 #include "runtime_check/program/functions.h"
+#include "runtime_check/program/fused_loop.h"
 #include "runtime_check/program/integer_fusion.h"
 
 namespace permafrost {
@@ -109,7 +110,14 @@ class Builder {
       for (const Node* node : order) PF_RETURN_IF_ERROR(AddOutputs(*node));
     }
     for (ProgramNode& node : program_.nodes) PF_RETURN_IF_ERROR(AddInputs(&node));
-    if (selection::kHoldsControlFlow && program_.has_control_flow()) FindWhatMayBeDead();
+    if (selection::kHoldsControlFlow && program_.has_control_flow()) {
+      FindWhatMayBeDead();
+      if constexpr (kFusesLoops) {
+        for (size_t i = 1; i < program_.frames.size(); ++i) {
+          program_.frames[i].fused = FusedLoop::OfFrame(program_, static_cast<int>(i));
+        }
+      }
+    }
     for (size_t i = 0; i < fetched.size(); ++i) {
       PF_ASSIGN_OR_RETURN(const int tensor, Number(BehindCopies(fetched[i])));
       program_.fetches.push_back(tensor);
@@ -334,6 +342,7 @@ class Builder {
       keys = {"branches"};
     } else if (node.op() == ops::kWhile || node.op() == ops::kStatelessWhile) {
       call.kind = FunctionCall::Kind::kWhile;
+      call.fused = std::make_shared<std::shared_ptr<FusedLoop>>();
       keys = {"cond", "body"};
     } else {
       return absl::OkStatus();

@@ -52,6 +52,7 @@ struct ProgramNode {
 class Cluster;
 class CompiledFunction;
 class FunctionTable;
+class FusedLoop;
 
 // A function call made by a node.
 struct FunctionCall {
@@ -64,6 +65,8 @@ struct FunctionCall {
   Kind kind = Kind::kCall;
   std::vector<CompiledFunction*> functions;
   Cluster* cluster = nullptr;  // If set, the node represents this cluster, and calls no function.
+  // For kWhile: made when a run reaches the loop. Shared by the copies of a program.
+  std::shared_ptr<std::shared_ptr<FusedLoop>> fused;
 };
 
 struct ProgramFeed {

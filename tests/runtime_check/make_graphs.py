@@ -231,6 +231,81 @@ def keras_gru_functions():
     return recurrent(gru, False)
 
 
+def masked(layer, lower):
+    """Returns a model whose layer gets sequences with masked steps, also at the beginning and in the middle."""
+    tf.keras.utils.set_random_seed(6)
+    x = tf.keras.Input([None, 3])
+    model = tf.keras.Model(x, layer()(tf.keras.layers.Masking()(x)))
+    # Biases are zero by default, which would hide that they are lost.
+    model.set_weights([w + floats(i, *w.shape) * 0.3 for i, w in enumerate(model.get_weights())])
+    runs = []
+    for seed, (batch, steps) in enumerate([(2, 5), (1, 1), (3, 7), (1, 6)]):
+        run = floats(seed, batch, steps, 3)
+        run[0, steps // 2] = 0
+        run[-1, 0] = 0
+        runs.append([run])
+    return freeze_v2(lambda x: model(x), [tf.TensorSpec([None, None, 3], tf.float32)], runs, lower)
+
+
+@case
+def keras_masked_lstm():
+    return masked(lambda: tf.keras.layers.LSTM(6, return_sequences=True, return_state=True), False)
+
+
+@case
+def keras_masked_lstm_lowered():
+    return masked(lambda: tf.keras.layers.LSTM(6, return_state=True, go_backwards=True), True)
+
+
+@case
+def keras_masked_gru():
+    return masked(lambda: tf.keras.layers.RNN(tf.keras.layers.GRUCell(6, reset_after=False), return_sequences=True,
+                                              zero_output_for_mask=True), False)
+
+
+@case
+def keras_masked_simple_rnns():
+    return masked(lambda: tf.keras.layers.Bidirectional(tf.keras.layers.SimpleRNN(6, activation="relu",
+                                                                                  return_sequences=True)), True)
+
+
+@case
+def keras_hard_lstm():
+    return recurrent(lambda: tf.keras.layers.LSTM(5, activation="softsign", recurrent_activation="hard_sigmoid",
+                                                  unit_forget_bias=False), False)
+
+
+@case
+def normalised_cell():
+    """A cell with layer normalisation, a peephole and a residual, which runs until the longest sequence ends."""
+    def model(x, lengths):
+        kernel, recurrent, gain = floats(1, 4, 8), floats(2, 4, 8), 1 + floats(3, 8) * 0.2
+        last = tf.reduce_max(lengths)
+        steps = tf.transpose(x, [1, 0, 2])
+        outputs = tf.TensorArray(tf.float32, size=tf.shape(x)[1], element_shape=[None, 4])
+        inputs = tf.TensorArray(tf.float32, size=tf.shape(x)[1], element_shape=[None, 4]).unstack(steps)
+
+        def step(t, h, c, outputs):
+            now = inputs.read(t)
+            gates = tf.matmul(now, kernel) + tf.matmul(h, recurrent)
+            mean, variance = tf.nn.moments(gates, [1], keepdims=True)
+            gates = (gates - mean) * tf.math.rsqrt(variance + 1e-5) * gain
+            forget, new = tf.split(gates, 2, 1)
+            forget = tf.sigmoid(forget + 0.3 * c)
+            new_c = forget * c + (1 - forget) * tf.tanh(new)
+            alive = tf.expand_dims(t < lengths, 1)
+            h, c = tf.where(alive, tf.maximum(new_c, -0.5) + now, h), tf.where(alive, new_c, c)
+            return t + 1, h, c, outputs.write(t, h)
+
+        zeros = tf.zeros([tf.shape(x)[0], 4])
+        _, h, c, outputs = tf.while_loop(lambda t, *_: t < last, step, [0, zeros, zeros, outputs])
+        return outputs.stack(), h, c
+    specs = [tf.TensorSpec([None, None, 4], tf.float32), tf.TensorSpec([None], tf.int32)]
+    runs = [[floats(1, 2, 5, 4), np.array([5, 3], np.int32)], [floats(2, 1, 2, 4), np.array([1], np.int32)],
+            [floats(3, 3, 9, 4), np.array([4, 1, 0], np.int32)]]
+    return freeze_v2(model, specs, runs, False)
+
+
 @case
 def keras_encoder():
     """Two blocks of attention with a mask, over sequences of any length, and layer normalisation before and behind."""

@@ -51,6 +51,16 @@ TEST(DelegationListingTest, GroupsReasonsAndNamesFunctions) {
   EXPECT_THAT(text, HasSubstr("  custom kernel: 1 node, Mine in function 'body': as 'x.so' computes it: 'own'\n"));
 }
 
+TEST(DelegationListingTest, SaysWhatBecameOfLoops) {
+  PlanReport report;
+  report.loops.push_back({"while_body", "", {"3 steps", "product of 1x4 and 4x8"}, ""});
+  report.loops.push_back({"while_1", "caller", {}, "node 'p' (Print): has effects"});
+  const std::string text = Listing(report);
+  EXPECT_THAT(text, HasSubstr("  loop 'while_body' runs as one plan\n    3 steps\n    product of 1x4 and 4x8\n"));
+  EXPECT_THAT(text,
+              HasSubstr("  loop 'while_1' in function 'caller' runs node by node: node 'p' (Print): has effects\n"));
+}
+
 TEST(DelegationListingTest, NamesDoNotSteerTheTerminal) {
   PlanReport report;
   DelegationReport::Taken& taken = report.delegation.partitions.emplace_back();

@@ -74,6 +74,13 @@ void PrintDelegation(const PlanReport& report, const Console& console) {
                 << (report.num_stretches == 1 ? " stretch\n" : " stretches\n");
   }
   for (const Taken& taken : delegation.partitions) PrintPartition(taken, console);
+  for (const LoopReport& loop : report.loops) {
+    console.out << "  loop '" << Printable(loop.loop) << "'" << Place(loop.function)
+                << (loop.reason.empty() ? " runs as one plan" : " runs node by node: ") << Printable(loop.reason)
+                << "\n";
+    if (!loop.reason.empty()) continue;
+    for (const std::string& step : loop.steps) console.out << "    " << Printable(step) << "\n";
+  }
   std::map<std::string, std::vector<std::string>> left, custom;
   for (const DelegationReport::Left& node : delegation.left) {
     left[absl::StrCat(node.op, Place(node.function), ": ", node.reason)].push_back(node.node);
@@ -116,6 +123,16 @@ void WriteDelegation(const PlanReport& report, JsonWriter* json) {
     json->Key("op").Text(node.op);
     json->Key("function").Text(node.function);
     json->Key("reason").Text(node.reason);
+    json->End();
+  }
+  json->End();
+  json->Key("loops").BeginArray();
+  for (const LoopReport& loop : report.loops) {
+    json->BeginObject();
+    json->Key("loop").Text(loop.loop);
+    json->Key("function").Text(loop.function);
+    json->Key("steps").Texts(loop.steps);
+    json->Key("reason").Text(loop.reason);
     json->End();
   }
   json->End();
