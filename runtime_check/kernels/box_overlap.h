@@ -1,8 +1,9 @@
-// The overlap of two boxes of an image.
+// The overlap of boxes of an image.
 #ifndef PERMAFROST_RUNTIME_CHECK_KERNELS_BOX_OVERLAP_H_
 #define PERMAFROST_RUNTIME_CHECK_KERNELS_BOX_OVERLAP_H_
 
 #include <algorithm>
+#include <cstdint>
 
 namespace permafrost {
 
@@ -19,6 +20,27 @@ inline float BoxOverlap(const float* a, const float* b) {
   const float shared = height * width;
   return shared / (a_area + b_area - shared);
 }
+
+// Boxes that a suppression has selected, in columns, so that a box is compared with many of them at once.
+class SelectedBoxes {
+ public:
+  static constexpr int64_t kFloatsOfBox = 5;
+
+  // `memory` has kFloatsOfBox floats for each of `most` boxes, and outlives this object.
+  SelectedBoxes(float* memory, int64_t most) : columns_(memory), most_(most) {}
+
+  int64_t size() const { return size_; }
+  void Clear() { size_ = 0; }
+  // REQUIRES: size() < most.
+  void Add(const float* box);
+  // Returns whether BoxOverlap(box, other) exceeds the threshold for one of the boxes [begin, size()).
+  bool AnyOverlapsAbove(const float* box, int64_t begin, float threshold) const;
+
+ private:
+  float* columns_;  // Top, left, bottom, right and area, `most_` of each.
+  int64_t most_;
+  int64_t size_ = 0;
+};
 
 }  // namespace permafrost
 

@@ -8,6 +8,7 @@
 #include "graph/base/status.h"
 #include "runtime_check/kernel.h"
 #include "runtime_check/kernels/box_overlap.h"
+#include "runtime_check/kernels/gemm.h"
 #include "runtime_check/kernels/prepare.h"
 #include "runtime_check/threads/cancellation.h"
 
@@ -66,14 +67,19 @@ absl::Status Compute(ComputeContext* context) {
   }
   PF_ASSIGN_OR_RETURN(const bool clips, BoolAttr(context->node(), "clip_boxes"));
   if (shape.dim(0) == 0) return absl::OkStatus();
-  // Memory for the candidates of a class, and for the selected boxes of all classes.
-  const int64_t most_selected = std::min(per_class, num_boxes) * classes;
-  PF_ASSIGN_OR_RETURN(
-      const Reservation reservation,
-      Reservation::Take(&context->budget(), (num_boxes + most_selected) * static_cast<int64_t>(sizeof(Detection)),
-                        "the candidates of non-maximum suppression"));
-  std::vector<Detection> candidates, selected;
-  candidates.reserve(static_cast<size_t>(num_boxes));
+  // Memory for the candidates and the corners of a class in each thread, and for the selected boxes of all classes.
+  const int64_t most_of_class = std::min(per_class, num_boxes), most_selected = most_of_class * classes;
+  const int64_t workers = std::min<int64_t>(context->threads().num_threads(), classes);
+  constexpr int64_t kBytesOfCorners = SelectedBoxes::kFloatsOfBox * static_cast<int64_t>(sizeof(float));
+  PF_ASSIGN_OR_RETURN(const Reservation reservation, Reservation::Take(&context->budget(),
+                                                                       (workers * num_boxes + 2 * most_selected) *
+                                                                               static_cast<int64_t>(sizeof(Detection)) +
+                                                                           workers * most_of_class * kBytesOfCorners,
+                                                                       "the candidates of non-maximum suppression"));
+  std::vector<Detection> selected;
+  std::vector<std::vector<Detection>> of_class(static_cast<size_t>(classes)),
+      candidates_of(static_cast<size_t>(workers));
+  std::vector<std::vector<float>> corners_of(static_cast<size_t>(workers));
   for (int64_t image = 0; image < shape.dim(0); ++image) {
     const float* boxes = context->input<float>(0) + image * num_boxes * groups * 4;
     const float* scores = context->input<float>(1) + image * num_boxes * classes;
@@ -81,24 +87,28 @@ absl::Status Compute(ComputeContext* context) {
       return boxes + (detection.box * groups + (groups == 1 ? 0 : detection.of_class)) * 4;
     };
     selected.clear();
-    for (int32_t c = 0; c < classes; ++c) {
+    ForEachPiece(context->threads(), classes, [&](int worker, int64_t piece) {
+      std::vector<Detection>& candidates = candidates_of[static_cast<size_t>(worker)];
+      std::vector<Detection>& kept = of_class[static_cast<size_t>(piece)];
+      std::vector<float>& memory = corners_of[static_cast<size_t>(worker)];
+      memory.resize(static_cast<size_t>(most_of_class * SelectedBoxes::kFloatsOfBox));
+      SelectedBoxes corners(memory.data(), most_of_class);
+      const auto c = static_cast<int32_t>(piece);
       candidates.clear();
+      kept.clear();
       for (int32_t box = 0; box < num_boxes; ++box) {
         const float score = scores[box * classes + c];
         if (score > score_threshold) candidates.push_back({score, box, c});
       }
       std::sort(candidates.begin(), candidates.end(), ComesBefore);
-      const size_t first = selected.size();
       for (const Detection& candidate : candidates) {
-        if (static_cast<int64_t>(selected.size() - first) == per_class || RunIsCancelled()) break;
-        bool overlaps = false;
-        // In reverse order, since the boxes selected last are the most likely to overlap.
-        for (size_t j = selected.size(); j > first && !overlaps; --j) {
-          overlaps = BoxOverlap(box_of(candidate), box_of(selected[j - 1])) > iou_threshold;
-        }
-        if (!overlaps) selected.push_back(candidate);
+        if (static_cast<int64_t>(kept.size()) == per_class || RunIsCancelled()) break;
+        if (corners.AnyOverlapsAbove(box_of(candidate), 0, iou_threshold)) continue;
+        kept.push_back(candidate);
+        corners.Add(box_of(candidate));
       }
-    }
+    });
+    for (const std::vector<Detection>& kept : of_class) selected.insert(selected.end(), kept.begin(), kept.end());
     std::sort(selected.begin(), selected.end(), ComesBefore);
     const int64_t count = std::min(size, static_cast<int64_t>(selected.size()));
     float* out_boxes = context->output<float>(0) + image * size * 4;

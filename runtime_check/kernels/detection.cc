@@ -57,8 +57,9 @@ absl::Status Prepare(PrepareContext* context, std::unique_ptr<SuppressionState> 
   context->OutputShapeDependsOnValues(0);
   if (state->scores_output >= 0) context->OutputShapeDependsOnValues(state->scores_output);
   if (state->valid_output >= 0) context->SetOutputShape(state->valid_output, Shape());
-  // Memory for the heap of candidates and the selected boxes.
-  context->RequestScratch(static_cast<size_t>(state->num_boxes) * (sizeof(Candidate) + sizeof(Candidate)));
+  // Memory for the heap of candidates, the selected boxes and their corners.
+  context->RequestScratch(static_cast<size_t>(state->num_boxes) *
+                          (2 * sizeof(Candidate) + SelectedBoxes::kFloatsOfBox * sizeof(float)));
   context->SetState(std::move(state));
   return absl::OkStatus();
 }
@@ -127,6 +128,7 @@ absl::Status Compute(ComputeContext* context) {
   Candidate* heap = reinterpret_cast<Candidate*>(context->scratch());
   Candidate* selected = heap + state.num_boxes;
   Candidate* end = heap;
+  SelectedBoxes corners(reinterpret_cast<float*>(selected + state.num_boxes), state.num_boxes);
   for (int32_t i = 0; i < state.num_boxes; ++i) {
     if (scores[i] > score_threshold) *end++ = Candidate{scores[i], i, 0};
   }
@@ -139,23 +141,18 @@ absl::Status Compute(ComputeContext* context) {
     std::pop_heap(heap, end, ComesAfter);
     Candidate next = *--end;
     const float original = next.score;
-    bool is_dropped = false;
-    // In reverse order, since the boxes selected last are the most likely to overlap. Boxes compared before are
-    // skipped.
-    for (int32_t j = num_selected - 1; j >= next.compared; --j) {
-      const float overlap = BoxOverlap(boxes + 4 * next.box, boxes + 4 * selected[j].box);
-      if (is_soft) {
-        next.score *= std::exp(decay * overlap * overlap);
-      } else if (overlap > iou_threshold) {
-        is_dropped = true;
-        break;
-      }
-      if (next.score <= score_threshold) break;
+    const float* box = boxes + 4 * next.box;
+    // Boxes compared before are skipped.
+    if (!is_soft && corners.AnyOverlapsAbove(box, next.compared, iou_threshold)) continue;
+    // In reverse order, since the boxes selected last are the most likely to overlap.
+    for (int32_t j = num_selected - 1; is_soft && j >= next.compared && next.score > score_threshold; --j) {
+      const float overlap = BoxOverlap(box, boxes + 4 * selected[j].box);
+      next.score *= std::exp(decay * overlap * overlap);
     }
     next.compared = num_selected;
-    if (is_dropped) continue;
     if (next.score == original) {
       selected[num_selected++] = next;
+      corners.Add(box);
     } else if (next.score > score_threshold) {
       *end++ = next;
       std::push_heap(heap, end, ComesAfter);

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "graph/base/status.h"
 #include "runtime_check/kernels/elementwise.h"
+#include "runtime_check/kernels/gemm.h"
 #include "runtime_check/kernels/prepare.h"
 #include "runtime_check/kernels/wide_elements.h"
 
@@ -55,6 +56,58 @@ absl::Status PrepareArg(PrepareContext* context, bool largest) {
 absl::Status PrepareArgMax(PrepareContext* context) { return PrepareArg(context, true); }
 absl::Status PrepareArgMin(PrepareContext* context) { return PrepareArg(context, false); }
 
+// Returns the index of the best of `size` elements in a row: the first of equal ones. The row is searched in lanes,
+// which the compiler turns into the elements of a register.
+template <typename T, bool largest>
+int64_t BestOfRow(const T* x, int64_t size, decltype(Comparable(T())) worst) {
+  using V = decltype(Comparable(T()));
+  constexpr int64_t kLanes = 16;
+  const auto is_better = [](V a, V b) { return largest ? a > b : a < b; };
+  V best[kLanes];
+  // Rows of this many lanes are below 2^31, since larger ones are searched in parts.
+  int32_t at[kLanes];
+  V found = worst;
+  int64_t index = 0;
+  constexpr int64_t kMostRounds = 1 << 30;
+  for (int64_t from = 0; from < size; from += kMostRounds * kLanes) {
+    const int64_t rounds = std::min(kMostRounds, (size - from) / kLanes);
+    std::fill_n(best, kLanes, worst);
+    std::fill_n(at, kLanes, -1);
+    Multiversion([&]() PF_INLINE {
+      for (int64_t k = 0; k < rounds; ++k) {
+        const T* lanes = x + from + k * kLanes;
+        for (int64_t j = 0; j < kLanes; ++j) {
+          const V value = Comparable(lanes[j]);
+          const bool better = largest ? value > best[j] : value < best[j];
+          best[j] = better ? value : best[j];
+          at[j] = better ? static_cast<int32_t>(k) : at[j];
+        }
+      }
+    });
+    int64_t part_index = -1;
+    V part = worst;
+    for (int64_t j = 0; j < kLanes; ++j) {
+      if (at[j] < 0) continue;
+      const int64_t here = from + int64_t{at[j]} * kLanes + j;
+      if (part_index < 0 || is_better(best[j], part) || (best[j] == part && here < part_index)) {
+        part = best[j];
+        part_index = here;
+      }
+    }
+    if (part_index >= 0 && is_better(part, found)) {
+      found = part;
+      index = part_index;
+    }
+    for (int64_t i = from + rounds * kLanes; i < std::min(size, from + kMostRounds * kLanes); ++i) {
+      const V value = Comparable(x[i]);
+      if (!is_better(value, found)) continue;
+      found = value;
+      index = i;
+    }
+  }
+  return index;
+}
+
 // Finds the first of equal elements; a number is preferred to NaN.
 template <typename T, typename Index, bool largest>
 void FindBest(ComputeContext* context, const ArgState& state) {
@@ -73,6 +126,10 @@ void FindBest(ComputeContext* context, const ArgState& state) {
                                      const int64_t count = std::min(kBlock, state.inner - column);
                                      const T* x = input + i / blocks * state.size * state.inner + column;
                                      Index* y = output + i / blocks * state.inner + column;
+                                     if (state.inner == 1) {
+                                       *y = static_cast<Index>(BestOfRow<T, largest>(x, state.size, worst));
+                                       continue;
+                                     }
                                      V best[kBlock];
                                      std::fill_n(best, count, worst);
                                      std::fill_n(y, count, Index(0));
@@ -144,6 +201,11 @@ absl::Status PrepareTopKV2(PrepareContext* context) {
   if (__builtin_mul_overflow(state->size, static_cast<int64_t>(sizeof(int64_t)), &bytes)) {
     return absl::InvalidArgumentError("the last dimension of the input fits no memory");
   }
+  // Each thread sorts the indices of one row.
+  const int64_t workers = std::clamp<int64_t>(state->rows, 1, context->num_threads());
+  if (__builtin_mul_overflow(bytes, workers, &bytes)) {
+    return absl::InvalidArgumentError("the last dimension of the input fits no memory");
+  }
   context->RequestScratch(bytes);
   context->SetState(std::move(state));
   return absl::OkStatus();
@@ -154,8 +216,8 @@ absl::Status PrepareTopKV2(PrepareContext* context) {
 template <typename T>
 void SortRows(ComputeContext* context) {
   const auto& state = context->state<TopKState>();
-  int64_t* order = reinterpret_cast<int64_t*>(context->scratch());
-  for (int64_t row = 0; row < state.rows; ++row) {
+  ForEachPiece(context->threads(), state.rows, [&](int worker, int64_t row) {
+    int64_t* order = reinterpret_cast<int64_t*>(context->scratch()) + worker * state.size;
     const T* x = context->input<T>(0) + row * state.size;
     std::iota(order, order + state.size, int64_t{0});
     std::partial_sort(order, order + state.k, order + state.size, [x](int64_t i, int64_t j) {
@@ -174,7 +236,7 @@ void SortRows(ComputeContext* context) {
       Index* indices = context->output<Index>(1) + row * state.k;
       for (int64_t i = 0; i < state.k; ++i) indices[i] = static_cast<Index>(order[i]);
     });
-  }
+  });
 }
 
 absl::Status ComputeTopK(ComputeContext* context) {
