@@ -39,7 +39,7 @@ pf_status Open(const pf_open_options* given, pf_model** model, CallerError error
     PF_ASSIGN_OR_RETURN(OpenOptions options, OptionsOf(given));
     ModelPackage package;
     AskFor(&package, &options);
-    absl::StatusOr<std::unique_ptr<Graph>> graph = read(options);
+    absl::StatusOr<std::unique_ptr<EmbeddedModel>> graph = read(options);
     PF_RETURN_IF_ERROR(graph.status());
     *model = new pf_model{*std::move(graph), std::move(package)};
     return absl::OkStatus();
@@ -51,14 +51,14 @@ pf_status Open(const pf_open_options* given, pf_model** model, CallerError error
 
 using permafrost::CallerError;
 using permafrost::CheckGiven;
+using permafrost::EmbeddedModel;
 using permafrost::FileView;
-using permafrost::Graph;
 using permafrost::OpenOptions;
 
 pf_status pf_open_file(const char* path, const pf_open_options* options, pf_model** model, char* error,
                        size_t error_size) {
   return permafrost::Open(options, model, {error, error_size},
-                          [&](const OpenOptions& open) -> absl::StatusOr<std::unique_ptr<Graph>> {
+                          [&](const OpenOptions& open) -> absl::StatusOr<std::unique_ptr<EmbeddedModel>> {
                             PF_RETURN_IF_ERROR(CheckGiven(path, "path"));
                             return permafrost::ReadModelFile(path, open);
                           });
@@ -67,7 +67,7 @@ pf_status pf_open_file(const char* path, const pf_open_options* options, pf_mode
 pf_status pf_open_descriptor(int descriptor, uint64_t offset, uint64_t length, const pf_open_options* options,
                              pf_model** model, char* error, size_t error_size) {
   return permafrost::Open(options, model, {error, error_size},
-                          [&](const OpenOptions& open) -> absl::StatusOr<std::unique_ptr<Graph>> {
+                          [&](const OpenOptions& open) -> absl::StatusOr<std::unique_ptr<EmbeddedModel>> {
                             PF_ASSIGN_OR_RETURN(FileView bytes, permafrost::ViewDescriptor(descriptor, offset, length));
                             return permafrost::ReadModelBytes(std::move(bytes), open);
                           });
@@ -85,7 +85,7 @@ pf_status pf_open_memory(const void* bytes, size_t size, void (*release)(void* c
   });
   if (status != PF_OK) return status;
   return permafrost::Open(options, model, {error, error_size},
-                          [&](const OpenOptions& open) -> absl::StatusOr<std::unique_ptr<Graph>> {
+                          [&](const OpenOptions& open) -> absl::StatusOr<std::unique_ptr<EmbeddedModel>> {
                             PF_RETURN_IF_ERROR(CheckGiven(bytes, "bytes"));
                             const absl::string_view view(static_cast<const char*>(bytes), size);
                             return permafrost::ReadModelBytes({view, owner}, open);

@@ -6,17 +6,17 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "graph/graph.h"
+#include "embedding/session_choice.h"
 #include "io/file_system.h"
 #include "io/model_format.h"
 
 namespace permafrost {
 
 // Reads the model in a file. Errors name the path.
-absl::StatusOr<std::unique_ptr<Graph>> ReadModelFile(const std::string& path, const OpenOptions& options);
+absl::StatusOr<std::unique_ptr<EmbeddedModel>> ReadModelFile(const std::string& path, const OpenOptions& options);
 
 // Reads a model in memory.
-absl::StatusOr<std::unique_ptr<Graph>> ReadModelBytes(FileView bytes, const OpenOptions& options);
+absl::StatusOr<std::unique_ptr<EmbeddedModel>> ReadModelBytes(FileView bytes, const OpenOptions& options);
 
 }  // namespace permafrost
 

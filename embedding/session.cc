@@ -179,7 +179,7 @@ absl::StatusOr<std::unique_ptr<pf_session>> CreateSession(const pf_model& model,
   options.profiler = &session->profiler;
   PF_ASSIGN_OR_RETURN(const SessionInterface interface, ChooseInterface(*model.graph, given));
   PF_ASSIGN_OR_RETURN(session->session,
-                      Session::Create(*model.graph, interface.inputs, interface.outputs, std::move(options)));
+                      EmbeddedSession::Create(*model.graph, interface.inputs, interface.outputs, std::move(options)));
   session->inputs = session->session->Inputs();
   std::vector<Shape> shapes;
   for (const TensorSpec& input : session->inputs) shapes.push_back(input.shape);

@@ -17,15 +17,6 @@
 namespace permafrost {
 namespace {
 
-absl::StatusOr<std::vector<std::string>> GivenNames(const char* const* names, size_t count, absl::string_view kind) {
-  std::vector<std::string> given;
-  for (size_t i = 0; i < count; ++i) {
-    if (names[i] == nullptr) return absl::InvalidArgumentError(absl::StrCat("the name of ", kind, " ", i, " is NULL"));
-    given.emplace_back(names[i]);
-  }
-  return given;
-}
-
 // Returns the node and port that "x:1" names; the node is null if there is none.
 TensorRef Named(const Graph& graph, absl::string_view text) {
   TensorRef ref;

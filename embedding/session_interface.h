@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "embedding/permafrost_runtime.h"
-#include "graph/graph.h"
-#include "runtime_check/session.h"
+#include "embedding/session_choice.h"
 
 namespace permafrost {
 
@@ -16,12 +16,15 @@ struct SessionInterface {
   std::vector<std::string> inputs, outputs;
 };
 
+// Returns names given by the caller. Returns InvalidArgument if one is NULL; `kind` is "input" or "output".
+absl::StatusOr<std::vector<std::string>> GivenNames(const char* const* names, size_t count, absl::string_view kind);
+
 // Returns the names in the options; if there are none, those that the graph declares; otherwise those that
 // FindInterface finds. Returns InvalidArgument, with the reason, if the choice is in doubt.
-absl::StatusOr<SessionInterface> ChooseInterface(const Graph& graph, const pf_session_options& options);
+absl::StatusOr<SessionInterface> ChooseInterface(const EmbeddedModel& graph, const pf_session_options& options);
 
 // Returns types and shapes of outputs, for inputs as the graph declares them; unknown if they cannot be inferred.
-std::vector<TensorSpec> DescribeOutputs(const Graph& graph, const std::vector<std::string>& names);
+std::vector<TensorSpec> DescribeOutputs(const EmbeddedModel& graph, const std::vector<std::string>& names);
 
 }  // namespace permafrost
 

@@ -517,7 +517,10 @@ namespace {
 // Returns the attribute, or its default in the schema, or null if there is neither.
 const AttrValue* AttrOrDefault(const Node& node, absl::string_view key) {
   const AttrValue* value = node.FindAttr(key);
-  return value != nullptr ? value : DefaultAttr(node.op(), key);
+#ifndef PERMAFROST_PROGRAM_FILES  // The steps of a program file have all attributes, so that it needs no schemas.
+  if (value == nullptr) value = DefaultAttr(node.op(), key);
+#endif
+  return value;
 }
 
 // Returns the error for an attribute that is missing or does not decode.

@@ -20,6 +20,7 @@
 #include "runtime_check/threads/processors.h"
 #include "tools/command_line/json.h"
 #include "tools/model/interface_declaration.h"
+#include "tools/selective/program_output.h"
 #include "transforms/pipeline/pipeline.h"
 
 namespace permafrost {
@@ -32,6 +33,7 @@ std::string FormatNames() {
   for (const ModelFormat* format : ModelFormats()) {
     if (format->write != nullptr) names.push_back(absl::StrCat(format->name, " (", format->title, ")"));
   }
+  names.push_back(absl::StrCat(kProgramFormat, " (program file of a selective runtime)"));
   return absl::StrJoin(names, ", ");
 }
 
@@ -95,6 +97,7 @@ absl::StatusOr<absl::string_view> FormatOfPath(absl::string_view path) {
     if (absl::EndsWith(path, format->extension)) return format->name;
     known.push_back(absl::StrCat(format->extension, " (", format->name, ")"));
   }
+  known.push_back(absl::StrCat(kProgramExtension, " (", kProgramFormat, ")"));
   return absl::InvalidArgumentError(absl::StrCat("the extension of '", path, "' names no format, expected one of ",
                                                  absl::StrJoin(known, ", "), ", or --to"));
 }
@@ -159,6 +162,23 @@ absl::Status ExtractLabels(const ConvertModelOptions& options, const Graph& grap
                      [&](ByteSink* sink) { return sink->Append(*labels); });
 }
 
+// Returns whether --to or --out asks for a program file.
+bool IsProgram(const ConvertModelOptions& options) {
+  return options.to.empty() ? absl::EndsWith(options.out, kProgramExtension) : options.to == kProgramFormat;
+}
+
+// Writes a program file that was proved. Returns one line about the proof.
+absl::StatusOr<std::string> WriteProgram(const ConvertModelOptions& options, Graph* graph, FileSystem& files,
+                                         Console& console) {
+  std::vector<std::string> notes;
+  PF_RETURN_IF_ERROR(DeclareOrFindInterface(options.inputs, options.outputs, graph, &notes));
+  for (const std::string& note : notes) console.err << Printable(note) << "\n";
+  PF_ASSIGN_OR_RETURN(const std::string bytes, EncodeProgram(*graph, options.tflite.seed));
+  PF_RETURN_IF_ERROR(
+      SaveThrough(files, options.out, {}, bytes.size(), [&](ByteSink* sink) { return sink->Append(bytes); }));
+  return "the outputs equal those of the graph for 2 inputs, bit for bit";
+}
+
 // Writes a TensorFlow Lite model that was proved. Returns one line about the proof.
 absl::StatusOr<std::string> WriteTfliteModel(const ConvertModelOptions& options, const SaveOptions& save, Graph* graph,
                                              FileSystem& files, Console& console) {
@@ -187,7 +207,16 @@ absl::Status ConvertModel(const ConvertModelOptions& options, FileSystem& files,
   }
   if (options.out.empty()) return absl::InvalidArgumentError("--out is missing, expected where to write");
   if (options.tflite.tolerance.value_or(0) < 0) return absl::InvalidArgumentError("--tolerance is negative");
-  PF_ASSIGN_OR_RETURN(const SaveOptions save, OutputOptions(options, files, console));
+  const bool is_program = IsProgram(options);
+  SaveOptions save;
+  if (is_program) {
+    if (!options.write.compress.empty()) {
+      return absl::InvalidArgumentError("--compress: a selective runtime reads no compressed program file");
+    }
+    save.format = kProgramFormat;
+  } else {
+    PF_ASSIGN_OR_RETURN(save, OutputOptions(options, files, console));
+  }
   if (options.tflite.quantize != "none" && save.format != kTfliteFormat.name) {
     return absl::InvalidArgumentError(absl::StrCat("--quantize=", options.tflite.quantize, " is for the format ",
                                                    kTfliteFormat.name, ", found ", save.format));
@@ -207,6 +236,8 @@ absl::Status ConvertModel(const ConvertModelOptions& options, FileSystem& files,
   std::string proof;
   if (save.format == kTfliteFormat.name) {
     PF_ASSIGN_OR_RETURN(proof, WriteTfliteModel(options, save, graph.get(), files, console));
+  } else if (is_program) {
+    PF_ASSIGN_OR_RETURN(proof, WriteProgram(options, graph.get(), files, console));
   } else {
     PF_RETURN_IF_ERROR(SaveModel(files, *graph, options.out, save));
   }
@@ -245,6 +276,7 @@ Tool ConvertModelTool() {
        {"Convert a TensorFlow.js model, with unfused convolutions.", "model.json model.pb --defuse"},
        {"Write a TensorFlow Lite model, and compare its outputs with those of the original.", "model.pb model.tflite"},
        {"Write as text.", "model.pb model.pbtxt"},
+       {"Plan a model for a selective runtime.", "model.tflite model.program"},
        {"Write a graph for Graphviz: dot -Tsvg model.dot > model.svg", "model.pb model.dot"},
        {"Compress for a download.", "model.pb model.pb.zst --compress=zstd:19"}},
       &DefineFlags, &ConvertModel);

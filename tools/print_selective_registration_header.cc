@@ -15,6 +15,8 @@
 #include "graph/wire_format/node_def.h"
 #include "io/formats/graphdef.h"
 #include "runtime_check/program/integer_fusion.h"
+#include "runtime_check/program_file/program_file.h"
+#include "runtime_check/program_file/program_signature.h"
 #include "tools/selective/kernel_classes.h"
 #include "tools/selective/model_nodes.h"
 #include "tools/selective/permafrost_header.h"
@@ -118,6 +120,31 @@ absl::Status CollectFile(const PrintSelectiveRegistrationHeaderOptions& options,
   return Annotate(CollectPairs(*graph, path, classes, pairs, unserved), absl::StrCat("'", path, "'"));
 }
 
+// Collects the steps of a program file.
+absl::Status CollectProgram(absl::string_view bytes, Selection* selection) {
+  PF_ASSIGN_OR_RETURN(const std::unique_ptr<ProgramFile> program, ProgramFile::Read(bytes, nullptr));
+  for (const ProgramFileStep& step : program->steps()) {
+    const Node& node = *step.node;
+    PF_RETURN_IF_ERROR(Annotate(CheckSignature(*program, step, FindKernel(node.op())), node.Describe()));
+    PF_RETURN_IF_ERROR(Select({node.name(), node.op().name(), "", node.attrs(), "", false}, selection));
+    PF_ASSIGN_OR_RETURN(std::string attrs, SignatureAttrs(node));
+    selection->signatures.insert({std::string(node.op().name()), TypesText(*program, step), std::move(attrs)});
+  }
+  for (const ProgramFileTensor& tensor : program->tensors()) selection->types.insert(tensor.dtype);
+  return absl::OkStatus();
+}
+
+// Collects a model, or a program file. *num_programs counts the latter.
+absl::Status CollectForPermafrost(const std::string& path, const ModelOpener& opener, FileSystem& files,
+                                  Selection* selection, UnservedNodes* unserved, size_t* num_programs) {
+  if (const absl::StatusOr<FileView> file = files.MapFile(path); file.ok() && LooksLikeProgram(file->bytes)) {
+    ++*num_programs;
+    return CollectProgram(file->bytes, selection);
+  }
+  PF_ASSIGN_OR_RETURN(const std::unique_ptr<Graph> graph, opener.Open(path));
+  return CollectSelection(*graph, path, selection, unserved);
+}
+
 // Warns about omitted nodes, or returns one error for all of them.
 absl::Status Report(const UnservedNodes& unserved, bool is_error, Console& console) {
   std::string problems;
@@ -139,9 +166,13 @@ absl::Status PrintForPermafrost(const PrintSelectiveRegistrationHeaderOptions& o
   const ModelOpener opener(files, options.read, console);
   Selection selection;
   UnservedNodes unserved;
+  size_t num_programs = 0;
   for (const std::string& path : paths) {
-    PF_ASSIGN_OR_RETURN(const std::unique_ptr<Graph> graph, opener.Open(path));
-    PF_RETURN_IF_ERROR(Annotate(CollectSelection(*graph, path, &selection, &unserved), absl::StrCat("'", path, "'")));
+    PF_RETURN_IF_ERROR(Annotate(CollectForPermafrost(path, opener, files, &selection, &unserved, &num_programs),
+                                absl::StrCat("'", path, "'")));
+  }
+  if (num_programs != 0 && num_programs != paths.size()) {
+    return absl::InvalidArgumentError("--graphs: found program files and other models, expected one kind");
   }
   PF_RETURN_IF_ERROR(Report(unserved, !options.allow_missing, console));
   if (selection.ops.empty()) return absl::FailedPreconditionError("no op to register in the models");

@@ -283,7 +283,7 @@ class Model(_closing.Closable):
 
         Args:
           path: the file; an existing file is replaced.
-          format: 'pb', 'pbtxt', 'package', 'tflite' or another format of convert_model.
+          format: 'pb', 'pbtxt', 'package', 'tflite' or another format of convert_model, except 'program'.
           compress: 'zstd' or 'zstd:LEVEL'.
           encrypt_to: public keys (age1...) of the recipients.
           quantize: 'none', 'float16', 'dynamic', 'int8', 'int16x8' or 'int4'.

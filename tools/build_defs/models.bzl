@@ -71,6 +71,41 @@ def ops_to_register(name, models, style = "permafrost", flags = [], **kwargs):
         **kwargs
     )
 
+def program_files_of(name, models, **kwargs):
+    """Writes <name>/<model>.program for each model, which a selective runtime with program_files reads.
+
+    Args:
+      name: of the target, whose outputs are the files.
+      models: labels of model files of any format that can be read, with different names.
+      **kwargs: as of any rule (visibility, tags).
+
+    Returns:
+      The labels of the files.
+    """
+    files = []
+    for model in models:
+        base = model.split(":")[-1].split("/")[-1]
+        file = "%s/%s.program" % (name, base.rsplit(".", 1)[0])
+        if file in files:
+            fail("%s: two models have the name '%s'" % (name, base))
+        files.append(file)
+    native.genrule(
+        name = name,
+        srcs = models + _source("convert_model"),
+        tools = _host_tool("convert_model"),
+        outs = files,
+        cmd = " && ".join([
+            "$(location {tool}) $(location {model}) $(location {file}) --to=program > /dev/null".format(
+                tool = _tool("convert_model"),
+                model = model,
+                file = file,
+            )
+            for model, file in zip(models, files)
+        ]),
+        **kwargs
+    )
+    return [":" + file for file in files]
+
 def _searched_model(name, src, budget, inputs, outputs, calibration, flags, out, kwargs):
     """Runs optimize_model as a build step, which measures and is therefore neither sent to another machine nor cached there."""
     arguments = ["--%s='%s'" % (limit, value) for limit, value in budget.items()]

@@ -13,6 +13,9 @@
         deps = [":runtime"],      # Or ":runtime_shared": libruntime.so.1, beside the program.
     )
 
+With program_files, the models are planned when they are built, and the runtime only executes: about half the size. The app
+opens the program files that `:runtime_programs` holds, in place of the models.
+
 The sources of the runtime are compiled again for each such target, so a build may contain several of them and the full runtime.
 A configuration transition would share the targets of the sources instead, but apply to every dependency: the tools that generate
 the header and the libraries of the app would be built again for each set of models.
@@ -21,7 +24,7 @@ A program can contain only one runtime, because all of them define the same name
 """
 
 load("@rules_cc//cc:defs.bzl", "cc_binary", "cc_library")
-load(":models.bzl", "ops_to_register")
+load(":models.bzl", "ops_to_register", "program_files_of")
 
 _HERE = Label("//tools/build_defs:BUILD.bazel")
 
@@ -126,6 +129,7 @@ def selective_runtime(
         instruction_sets = ["avx2"],
         threads = True,
         packed_weights = False,
+        program_files = False,
         copts = ["-Os"],
         **kwargs):
     """A runtime with the kernels that the models need, the readers of frozen graphs and packages, and the C interface.
@@ -146,23 +150,37 @@ def selective_runtime(
         program selects by the processor.
       threads: whether a session may use threads other than the caller's (10 KB).
       packed_weights: whether a session uses packed weights in a package (--pack_for), instead of packing them at the start.
+      program_files: whether the models become program files (convert_model --to=program), the only format that the runtime
+        then reads: graphs that are planned for one set of input shapes. <name>_programs has a file <model>.program for
+        each model. A header must be made from program files. Needs models of which no shape depends on values, without
+        control flow, functions and variables; excludes delegates and packed_weights.
       copts: options for optimisation.
       **kwargs: as for any rule (visibility, tags). All parts have the tags.
     """
     if bool(models) == (header != None):
         fail("selective_runtime(name = '%s'): expected either models or a header" % name)
+    if program_files and (delegates or packed_weights):
+        fail("selective_runtime(name = '%s'): program_files excludes delegates and packed_weights" % name)
     _check_among(name, "instruction set", instruction_sets, _INSTRUCTION_SETS)
     _check_among(name, "delegate", delegates, _DELEGATES.keys())
-    core_sources = [
-        _label("//graph:runtime_sources"),
-        _label("//io:runtime_sources"),
-        _label("//io/formats:runtime_sources"),
-        _label("//runtime_check:runtime_sources"),
-        _label("//selective:sources"),
-    ]
+    if program_files:
+        core_sources = [
+            _label("//graph:program_sources"),
+            _label("//io:runtime_sources"),
+            _label("//runtime_check:program_sources"),
+            _label("//selective:sources"),
+        ]
+    else:
+        core_sources = [
+            _label("//graph:runtime_sources"),
+            _label("//io:runtime_sources"),
+            _label("//io/formats:runtime_sources"),
+            _label("//runtime_check:runtime_sources"),
+            _label("//selective:sources"),
+        ]
     if delegates or packed_weights:
         core_sources.append(_label("//graph:base/content_hash.cc"))
-    interface_sources = [_label("//embedding:runtime_sources")]
+    interface_sources = [_label("//embedding:program_sources" if program_files else "//embedding:runtime_sources")]
     if delegates:
         interface_sources += [
             _label("//embedding:all_delegates.cc"),
@@ -188,6 +206,13 @@ def selective_runtime(
 
     # With tags = ["manual"], `bazel build //...` builds none of the parts.
     tags = kwargs.get("tags")
+    if models and program_files:
+        models = program_files_of(
+            name = name + "_programs",
+            models = models,
+            tags = tags,
+            visibility = kwargs.get("visibility"),
+        )
     if models:
         ops_to_register(
             name = name + "_ops",
@@ -223,7 +248,8 @@ def selective_runtime(
             if instruction_set not in instruction_sets
         ] + (["PERMAFROST_DELEGATES=" + ",".join(delegates)] if delegates else []) +
                   ([] if threads else ["PERMAFROST_WITHOUT_THREADS"]) +
-                  (["PERMAFROST_PACKED_WEIGHTS"] if packed_weights else []),
+                  (["PERMAFROST_PACKED_WEIGHTS"] if packed_weights else []) +
+                  (["PERMAFROST_PROGRAM_FILES"] if program_files else []),
         linkopts = [
             "-Wl,--gc-sections",
             "-pthread",

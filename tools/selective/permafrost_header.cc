@@ -132,6 +132,23 @@ std::string PermafrostHeader(const Selection& selection, absl::string_view comma
                       Listed({types.begin(), types.end()}), "\n");
     }
   }
+  std::string signatures;
+  for (const auto& [op, types, attrs] : selection.signatures) {
+    absl::StrAppend(&signatures, "    {\"", absl::CEscape(op), "\", \"", types, "\", \"", absl::CEscape(attrs),
+                    "\"},\n");
+  }
+  if (!signatures.empty()) {
+    signatures = absl::StrCat(
+        "#define PERMAFROST_PROGRAM_SIGNATURES\n\n"
+        "// The steps of program files: op, types of the inputs and outputs, attributes in wire form.\n"
+        "struct Signature {\n"
+        "  const char* op;\n"
+        "  const char* types;\n"
+        "  const char* attrs;\n"
+        "};\n"
+        "inline constexpr Signature kSignatures[] = {\n",
+        signatures, "};\n\n");
+  }
   const std::string hint = absl::StrCat(
       "; this build holds only what its models need: to add one, make ops_to_register.h again with ", command);
   return absl::StrCat(
@@ -167,9 +184,8 @@ std::string PermafrostHeader(const Selection& selection, absl::string_view comma
       op_types,
       "    {\"\", \"\", 0},\n"
       "};\n"
-      "\n"
-      "inline constexpr char kHint[] =\n    \"",
-      absl::CEscape(hint),
+      "\n",
+      signatures, "inline constexpr char kHint[] =\n    \"", absl::CEscape(hint),
       "\";\n"
       "\n"
       "}  // namespace ops_to_register\n"

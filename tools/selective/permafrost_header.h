@@ -2,6 +2,7 @@
 #ifndef PERMAFROST_TOOLS_SELECTIVE_PERMAFROST_HEADER_H_
 #define PERMAFROST_TOOLS_SELECTIVE_PERMAFROST_HEADER_H_
 
+#include <array>
 #include <map>
 #include <set>
 #include <string>
@@ -18,6 +19,8 @@ struct Selection {
   // attributes of the op's nodes; a source file of kernels can be limited to the types of its ops.
   std::map<std::string, std::map<std::string, std::set<DType>>> ops;
   std::set<DType> types;  // Types of all tensors.
+  // The signatures of the steps of program files: op, TypesText and SignatureAttrs (program_signature.h).
+  std::set<std::array<std::string, 3>> signatures;
 };
 
 // Adds the op and types of `node`. Unimplemented, with the nearest ops or types, if no kernel serves it; the selection

@@ -1,6 +1,7 @@
 // The smallest program around a runtime, used to measure its size: reads a model, runs it once and writes the outputs.
-//   run_once MODEL INPUT_NAME DIMS OUTPUT_NAME < floats > floats
-// DIMS are the dimensions of the only input, separated by commas.
+//   run_once MODEL INPUT_NAME DIMS OUTPUT_NAME < elements > elements
+// DIMS are the dimensions of the only input, separated by commas. MODEL is a frozen graph, or for a runtime of program
+// files such a file.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -12,9 +13,11 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
+#include "embedding/session_choice.h"
 #include "graph/base/status.h"
+#ifndef PERMAFROST_PROGRAM_FILES
 #include "io/formats/graphdef.h"
-#include "runtime_check/session.h"
+#endif
 
 namespace permafrost {
 namespace {
@@ -28,6 +31,14 @@ absl::string_view Map(const char* path) {
   close(file);
   if (memory == MAP_FAILED) return {};
   return {static_cast<const char*>(memory), static_cast<size_t>(size)};
+}
+
+absl::StatusOr<std::unique_ptr<EmbeddedModel>> ReadModel(absl::string_view bytes) {
+#ifdef PERMAFROST_PROGRAM_FILES
+  return ProgramFile::Read(bytes, nullptr);
+#else
+  return ReadGraphDef(bytes, nullptr);
+#endif
 }
 
 bool ReadAll(char* to, size_t size) {
@@ -52,9 +63,9 @@ bool WriteAll(int file, absl::string_view bytes) {
 absl::Status Run(char** arguments) {
   const absl::string_view bytes = Map(arguments[1]);
   if (bytes.empty()) return absl::NotFoundError(absl::StrCat("'", arguments[1], "': no file, or an empty one"));
-  PF_ASSIGN_OR_RETURN(const std::unique_ptr<Graph> graph, ReadGraphDef(bytes, nullptr));
-  PF_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session,
-                      Session::Create(*graph, {std::string(arguments[2])}, {std::string(arguments[4])}));
+  PF_ASSIGN_OR_RETURN(const std::unique_ptr<EmbeddedModel> model, ReadModel(bytes));
+  PF_ASSIGN_OR_RETURN(const std::unique_ptr<EmbeddedSession> session,
+                      EmbeddedSession::Create(*model, {std::string(arguments[2])}, {std::string(arguments[4])}));
   std::vector<int64_t> dims;
   for (const absl::string_view dim : absl::StrSplit(arguments[3], ',')) {
     if (!absl::SimpleAtoi(dim, &dims.emplace_back())) {
@@ -62,9 +73,9 @@ absl::Status Run(char** arguments) {
     }
   }
   char* values = nullptr;
-  PF_ASSIGN_OR_RETURN(const Tensor input, Tensor::Allocate(DType::kFloat, Shape(dims), &values));
+  PF_ASSIGN_OR_RETURN(const Tensor input, Tensor::Allocate(session->Inputs()[0].dtype, Shape(dims), &values));
   if (!ReadAll(values, input.bytes().size())) {
-    return absl::DataLossError("the input has fewer floats than its shape says");
+    return absl::DataLossError("the input has fewer elements than its shape says");
   }
   PF_ASSIGN_OR_RETURN(const std::vector<Tensor> outputs, session->Run({input}));
   for (const Tensor& output : outputs) {

@@ -1,0 +1,58 @@
+// Which ops and element types a selective build of Permafrost holds; made by
+// print_selective_registration_header.
+#ifndef OPS_TO_REGISTER
+#define OPS_TO_REGISTER
+
+#define PERMAFROST_OPS_TO_REGISTER 100
+
+namespace permafrost {
+namespace ops_to_register {
+
+// Bit N stands for the element type of number N: int32, int8.
+inline constexpr unsigned long long kTypes = 0x48;
+
+inline constexpr const char* kOps[] = {
+    "_IntegerBinary",
+    "_IntegerConv2D",
+    "_IntegerMatMul",
+    "_IntegerPool",
+    "_IntegerSoftmax",
+};
+
+struct OpTypes {
+  const char* op;
+  const char* attr;
+  unsigned long long types;
+};
+inline constexpr OpTypes kOpTypes[] = {
+    {"_IntegerBinary", "", 0x40},  // int8
+    {"_IntegerConv2D", "", 0x48},  // int32, int8
+    {"_IntegerMatMul", "", 0x48},  // int32, int8
+    {"_IntegerPool", "", 0x40},  // int8
+    {"_IntegerSoftmax", "", 0x40},  // int8
+    {"", "", 0},
+};
+
+#define PERMAFROST_PROGRAM_SIGNATURES
+
+// The steps of program files: op, types of the inputs and outputs, attributes in wire form.
+struct Signature {
+  const char* op;
+  const char* types;
+  const char* attrs;
+};
+inline constexpr Signature kSignatures[] = {
+    {"_IntegerBinary", "6,6>6", "Tin:0a0432020606 Tout:3006"},
+    {"_IntegerConv2D", "6,6,3>6", "Tin:0a053203060603 Tout:3006"},
+    {"_IntegerMatMul", "6,6,3>6", "Tin:0a053203060603 Tout:3006"},
+    {"_IntegerPool", "6>6", "Tin:0a03320106 Tout:3006"},
+    {"_IntegerSoftmax", "6>6", "Tin:0a03320106 Tout:3006"},
+};
+
+inline constexpr char kHint[] =
+    "; this build holds only what its models need: to add one, make ops_to_register.h again with print_selective_registration_header --style=permafrost --graphs=image_classification_int8.program";
+
+}  // namespace ops_to_register
+}  // namespace permafrost
+
+#endif
