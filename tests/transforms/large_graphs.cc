@@ -16,10 +16,11 @@ namespace {
 
 constexpr char kLogFile[] = "ranges.log";
 
-// Passes with required arguments.
+// Passes with required arguments, and assign_layout with the format that the graphs do not have.
 constexpr struct {
   absl::string_view pass, call;
 } kCallsWithArguments[] = {
+    {"assign_layout", "assign_layout(format=NCHW)"},
     {"freeze_requantization_ranges", "freeze_requantization_ranges(min_max_log_file=ranges.log)"},
     {"insert_logging", "insert_logging(op=Relu)"},
     {"remove_attribute", "remove_attribute(attribute_name=_note)"},

@@ -8,6 +8,7 @@
 #include "graph/matching/matcher.h"
 #include "graph/ops/op_schema.h"
 #include "transforms/rewrites/elementwise_ops.h"
+#include "transforms/rewrites/layout_ops.h"
 
 namespace permafrost {
 namespace {
@@ -20,6 +21,7 @@ bool IsPad(Op op) { return op == ops::kPad || op == ops::kPadV2 || op == ops::kM
 // Returns the input that selects dimensions, for ops that have one; else -1.
 int ParameterInput(const Node& node) {
   if (node.op() == ops::kConcatV2) return node.num_data_inputs() - 1;
+  if (const LayoutOperands* operands = FindLayoutOperands(node.op()); operands != nullptr) return operands->parameter;
   return IsPad(node.op()) || IsReduction(node.op()) ? 1 : -1;
 }
 
@@ -31,7 +33,10 @@ absl::StatusOr<Tensor> ChangedParameter(const Node& node, const Permutation& ord
   PF_ASSIGN_OR_RETURN(const std::vector<int64_t> old, IntegerValues(value));
   const int64_t rank = static_cast<int64_t>(order.size());
   std::vector<int64_t> changed = old;
-  if (IsPad(node.op())) {
+  if (FindLayoutOperands(node.op()) != nullptr) {
+    if (value.shape() != Shape({rank})) return absl::FailedPreconditionError("has another rank");
+    for (int64_t i = 0; i < rank; ++i) changed[order[i]] = old[i];
+  } else if (IsPad(node.op())) {
     if (value.shape() != Shape({rank, 2})) return absl::FailedPreconditionError("has another rank");
     for (int64_t i = 0; i < rank; ++i) {
       changed[2 * order[i]] = old[2 * i];
@@ -61,7 +66,14 @@ Permutation Ascending(int rank) {
 
 }  // namespace
 
+absl::Status MayChangeParameter(const Node& node, int rank) {
+  const int parameter = ParameterInput(node);
+  if (parameter < 0) return absl::OkStatus();
+  return Annotate(ChangedParameter(node, Ascending(rank)).status(), absl::StrCat("input ", parameter));
+}
+
 bool MayChangeOrder(const Node& node, int rank, const Graph& graph, const ShapeMap& shapes) {
+  if (FindLayoutOperands(node.op()) != nullptr) return false;
   const int parameter = ParameterInput(node);
   if (!IsUnaryElementwise(node.op()) && !IsBinaryElementwise(node.op()) && node.op() != ops::kAddN && parameter < 0) {
     return false;
@@ -69,7 +81,7 @@ bool MayChangeOrder(const Node& node, int rank, const Graph& graph, const ShapeM
   if (graph.IsEndpoint(&node) || node.num_data_inputs() == 0 || parameter >= node.num_data_inputs()) return false;
   if (RankOf(shapes, {const_cast<Node*>(&node), 0}) != rank) return false;
   if (IsReduction(node.op()) && !BoolAttr(node, "keep_dims").value_or(false)) return false;
-  if (parameter >= 0 && !ChangedParameter(node, Ascending(rank)).ok()) return false;
+  if (!MayChangeParameter(node, rank).ok()) return false;
   for (int i = 0; i < node.num_data_inputs(); ++i) {
     if (i == parameter) continue;
     const int input_rank = RankOf(shapes, node.input(i));
@@ -106,9 +118,22 @@ TransposedRegion::TransposedRegion(Graph* graph, const ShapeMap& shapes, Node* s
   }
 }
 
+TransposedRegion::TransposedRegion(Graph* graph, const ShapeMap& shapes, std::vector<Node*> nodes, Permutation order,
+                                   absl::string_view format)
+    : graph_(graph),
+      shapes_(shapes),
+      order_(std::move(order)),
+      inverse_(Inverse(order_)),
+      format_(format),
+      nodes_(std::move(nodes)),
+      member_(nodes_.begin(), nodes_.end()) {}
+
 TransposedRegion::InputKind TransposedRegion::KindOf(const Node& node, int i) const {
   const TensorRef input = node.input(i);
   if (i == ParameterInput(node)) return InputKind::kParameter;
+  const LayoutOperands* operands = FindLayoutOperands(node.op());
+  if (operands != nullptr && i != operands->image) return InputKind::kOther;
+  if (operands != nullptr && Contains(input.node) && input.port == 0) return InputKind::kMember;
   if (Contains(input.node)) return InputKind::kMember;
   if (RankOf(shapes_, input) == 0) return InputKind::kScalar;
   if (ConstantBehind(input) != nullptr) return InputKind::kConstant;
@@ -192,6 +217,7 @@ absl::Status TransposedRegion::ChangeInputs(Node* node) {
   for (int i = 0; i < node->num_data_inputs(); ++i) {
     switch (KindOf(*node, i)) {
       case InputKind::kMember:
+      case InputKind::kOther:
       case InputKind::kScalar:
         break;
       case InputKind::kTransposed: {
@@ -231,7 +257,9 @@ absl::Status TransposedRegion::ChangeInputs(Node* node) {
 absl::Status TransposedRegion::ChangeUses(Node* node) {
   TensorRef transposed;
   for (const Use& use : graph_->UsesOf({node, 0})) {
-    if (Contains(use.consumer) || IsUnread(*use.consumer)) continue;
+    const LayoutOperands* operands = FindLayoutOperands(use.consumer->op());
+    const bool is_image = operands == nullptr || static_cast<int>(use.index) == operands->image;
+    if ((Contains(use.consumer) && is_image) || IsUnread(*use.consumer)) continue;
     if (IsInverse(*use.consumer) && use.index == 0) {
       graph_->ReplaceUses({use.consumer, 0}, {node, 0});
       graph_->ReplaceControlUses(use.consumer, node);
@@ -251,6 +279,7 @@ absl::Status TransposedRegion::ChangeOrder() {
   for (Node* node : nodes_) {
     PF_RETURN_IF_ERROR(ChangeUses(node));
     node->RemoveAttr("_output_shapes");
+    if (FindLayoutOperands(node->op()) != nullptr) PF_RETURN_IF_ERROR(SetFormat(node, format_, inverse_));
   }
   return absl::OkStatus();
 }
