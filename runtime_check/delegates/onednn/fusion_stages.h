@@ -110,8 +110,15 @@ struct Chains {
   std::vector<bool> is_chained;  // By step.
 };
 
+// The steps that a piece can apply to its results.
+enum class PostSteps {
+  kOfPrimitives,  // Those that oneDNN supports behind a primitive; affine ones are folded into weights and bias.
+  kAny,           // All; none is folded.
+};
+
 // Finds the chains. Reorders the operands of each step in a chain so that the chain's value comes first.
-Chains ChainSteps(const ParsedPartition& parsed, const Storages& storages, StepGraph* graph);
+Chains ChainSteps(const ParsedPartition& parsed, const Storages& storages, StepGraph* graph,
+                  PostSteps supported = PostSteps::kOfPrimitives);
 
 // The remaining steps, combined into loop nests.
 struct StepGroups {

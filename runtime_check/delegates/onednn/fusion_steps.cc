@@ -155,7 +155,7 @@ Element SourceOf(Precision precision) {
 }
 
 Chain ChainOf(const ParsedPartition& parsed, const Storages& storages, size_t i, const std::vector<bool>& is_chained,
-              StepGraph* graph) {
+              PostSteps supported, StepGraph* graph) {
   Chain chain;
   const ParsedNode& node = parsed.nodes[i];
   Rows rows(parsed.OutputShape(i));
@@ -164,12 +164,16 @@ Chain ChainOf(const ParsedPartition& parsed, const Storages& storages, size_t i,
   chain.steps = ChainFrom(storages.Output(i), rows, storages, is_chained, graph);
   const auto step = [&](size_t k) -> const Step& { return graph->steps[chain.steps[k]]; };
   // Affine steps are folded into weights and bias, unless an activation precedes them.
-  if (parsed.nodes[i].activation == PostActivation::kNone) {
+  if (supported == PostSteps::kOfPrimitives && parsed.nodes[i].activation == PostActivation::kNone) {
     while (chain.num_folded < chain.steps.size() && IsAffine(step(chain.num_folded))) ++chain.num_folded;
   }
   Step activation = NewStep(parsed, i);
   activation.rows = rows;
   if (ActivationStep(parsed.nodes[i], &activation)) chain.post_steps.push_back(activation);
+  if (supported == PostSteps::kAny) {
+    for (size_t k = 0; k < chain.steps.size(); ++k) chain.post_steps.push_back(step(k));
+    return chain;
+  }
   size_t count = chain.num_folded;
   const bool takes_slopes = IsOwnDepthwise(parsed.nodes[i], SourceOf(parsed.precisions[i]));
   while (count < chain.steps.size() && AppendPostStep(step(count), takes_slopes, &chain.post_steps)) ++count;
@@ -298,13 +302,13 @@ FusedPads FusePads(const Storages& storages, const StepGraph& graph, ParsedParti
   return pads;
 }
 
-Chains ChainSteps(const ParsedPartition& parsed, const Storages& storages, StepGraph* graph) {
+Chains ChainSteps(const ParsedPartition& parsed, const Storages& storages, StepGraph* graph, PostSteps supported) {
   Chains result;
   result.chains.resize(parsed.nodes.size());
   result.is_chained.assign(graph->steps.size(), false);
   for (size_t i = 0; i < parsed.nodes.size(); ++i) {
     Chain& chain = result.chains[i];
-    if (IsWeighted(parsed.nodes[i].kind)) chain = ChainOf(parsed, storages, i, result.is_chained, graph);
+    if (IsWeighted(parsed.nodes[i].kind)) chain = ChainOf(parsed, storages, i, result.is_chained, supported, graph);
     for (const int step : chain.steps) result.is_chained[step] = true;
     result.end.push_back(chain.steps.empty() ? static_cast<int>(i) : graph->steps[chain.steps.back()].position);
   }
