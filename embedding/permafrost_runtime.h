@@ -193,8 +193,8 @@ typedef struct pf_session_options {
   size_t num_outputs;
   // Number of threads, including the calling thread; 0: one.
   int32_t num_threads;
-  // "reference", "onednn" or "xnnpack", if the library contains it; NULL: "reference". Nodes that a delegate does not
-  // support run on the reference kernels.
+  // "reference", "onednn", "opencl" or "xnnpack", if the library contains it; NULL: "reference". Nodes that a delegate
+  // does not support run on the reference kernels.
   const char* delegate;
   // Precision of the delegate: "f32", "bf16x3", "bf16", or any for which the model, a package, has packed weights;
   // NULL: "f32".

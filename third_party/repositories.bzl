@@ -85,6 +85,13 @@ def permafrost_repositories(checkout = "."):
         path = "/usr/include/oneapi/dnnl",
     )
 
+    # A folder of headers that are included as <CL/...>, so that a missing package gives an error that names it.
+    native.new_local_repository(
+        name = "opencl_headers",
+        build_file = "@permafrost//third_party:opencl_headers.BUILD",
+        path = "/usr/include/CL",
+    )
+
     native.new_local_repository(
         name = "protobuf",
         build_file = "@permafrost//third_party:protobuf.BUILD",

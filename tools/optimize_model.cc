@@ -205,7 +205,9 @@ class Run {
       }
     }
     if (delegates_.empty()) {
-      for (const DelegateInfo& info : KnownDelegates()) delegates_.push_back(info.name);
+      for (const DelegateInfo& info : KnownDelegates()) {
+        if (!info.needs_device) delegates_.push_back(info.name);
+      }
     }
     for (const std::string& list : options_.precisions) {
       for (std::string& name : SplitList(list)) {

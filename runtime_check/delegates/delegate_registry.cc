@@ -10,6 +10,7 @@
 #include "graph/base/selection.h"
 #include "graph/base/status.h"
 #include "runtime_check/delegates/onednn/onednn_delegate.h"
+#include "runtime_check/delegates/opencl/opencl_delegate.h"
 #include "runtime_check/delegates/xnnpack/xnnpack_delegate.h"
 #include "runtime_check/kernels/packed_input.h"
 
@@ -44,6 +45,13 @@ DelegateInfo Xnnpack() {
   return info;
 }
 
+DelegateInfo OpenCl() {
+  DelegateInfo info{"opencl", "OpenCL 1.2, for GPUs, and for processors through PoCL", {"f32"}};
+  info.aliases = {"gpu"};
+  info.needs_device = true;
+  return info;
+}
+
 const std::vector<Row>& Rows() {
   static const auto* const rows = [] {
     auto* made = new std::vector<Row>{
@@ -58,6 +66,11 @@ const std::vector<Row>& Rows() {
                        },
                        &OneDnnPackingIdentity});
     }
+    if constexpr (selection::HoldsDelegate("opencl")) {
+      made->push_back({OpenCl(), [](const DelegateOptions&) -> absl::StatusOr<std::shared_ptr<const Delegate>> {
+                         return MakeOpenClDelegate();
+                       }});
+    }
     if constexpr (selection::HoldsDelegate("xnnpack")) {
       made->push_back({Xnnpack(), [](const DelegateOptions&) -> absl::StatusOr<std::shared_ptr<const Delegate>> {
                          return MakeXnnpackDelegate();
@@ -68,15 +81,15 @@ const std::vector<Row>& Rows() {
   return *rows;
 }
 
-const Row* FindRow(absl::string_view name) {
-  for (const Row& row : Rows()) {
-    if (row.info.name == name) return &row;
-  }
-  return nullptr;
-}
-
 bool IsAmong(const std::vector<std::string>& precisions, absl::string_view precision) {
   return std::find(precisions.begin(), precisions.end(), precision) != precisions.end();
+}
+
+const Row* FindRow(absl::string_view name) {
+  for (const Row& row : Rows()) {
+    if (row.info.name == name || IsAmong(row.info.aliases, name)) return &row;
+  }
+  return nullptr;
 }
 
 }  // namespace

@@ -24,6 +24,11 @@ struct DelegateInfo {
   bool is_reference = false;
   // True if precision "auto" may choose among the precisions of the delegate.
   bool supports_auto = false;
+  // Other names that select it.
+  std::vector<std::string> aliases = {};
+  // True if it computes on a device that may be absent, and takes seconds to compile for it. Searches for the fastest
+  // delegate that the user did not ask for leave it out.
+  bool needs_device = false;
   // True if a run with NaN or infinity in its inputs is rejected, because the kernels would not propagate them.
   bool is_finite_only = false;
 
@@ -36,7 +41,7 @@ struct DelegateInfo {
 // Returns all delegates, the reference first.
 const std::vector<DelegateInfo>& KnownDelegates();
 
-// Returns the delegate with that name, or null.
+// Returns the delegate with that name or alias, or null.
 const DelegateInfo* FindDelegateInfo(absl::string_view name);
 
 // Returns the properties that determine the layout of packed weights besides model, precision and plan: library,

@@ -38,6 +38,7 @@ HOMES = [
     (r'jpeglib\.h|jerror\.h', ['runtime_check/images/', 'tools/images/jpeg_codec.']),
     (r'png\.h', ['runtime_check/images/']),
     (r'dnnl|oneapi/', ['runtime_check/delegates/onednn/']),
+    (r'CL/', ['runtime_check/delegates/opencl/']),
     (r'xnnpack|pthreadpool|cpuinfo', ['runtime_check/delegates/xnnpack/']),
     (r'permafrost_(delegate|custom_op)\.h$', ['runtime_check/delegates/external/', 'docs/examples/']),
     (r'permafrost_runtime\.hp?p?$', ['embedding/', 'docs/examples/']),

@@ -22,7 +22,6 @@ struct AbsentDelegate {
   absl::string_view hardware;
 };
 constexpr AbsentDelegate kAbsentDelegates[kNumAbsentDelegates] = {
-    {"use_gpu", "GPUs"},
     {"use_nnapi", "Android's NNAPI"},
     {"use_hexagon", "Hexagon DSPs"},
     {"use_coreml", "Core ML"},
@@ -118,6 +117,7 @@ void DefineRunFlags(BenchmarkModelOptions* options, FlagTable* flags) {
   flags->Add("external_delegate_path", &options->external_delegate_path, "FILE",
              "Same as --delegate with the path of a shared library.");
   flags->Add("use_xnnpack", &options->use_xnnpack, "Same as --delegate=xnnpack.");
+  flags->Add("use_gpu", &options->use_gpu, "Same as --delegate=gpu.");
   flags->Add("signature_to_run_for", &options->subject.read.signature, "NAME", "Same as --signature.");
   flags->Add("profiling_output_file", &options->profiling_output_csv_file, "FILE",
              "Same as --profiling_output_csv_file.");
@@ -274,13 +274,14 @@ std::vector<std::string> NotesOfIgnoredFlags(const BenchmarkModelOptions& option
 
 bool NamesDelegate(const BenchmarkModelOptions& options) {
   return !options.run.delegate.empty() || !options.use_delegate.empty() || !options.external_delegate_path.empty() ||
-         options.use_xnnpack;
+         options.use_xnnpack || options.use_gpu;
 }
 
 RunFlags SettledRunFlags(const BenchmarkModelOptions& options) {
   RunFlags run = options.run;
   if (options.num_threads > 0) run.threads = options.num_threads;
   if (options.use_xnnpack) run.delegate = "xnnpack";
+  if (options.use_gpu) run.delegate = "gpu";
   if (!options.use_delegate.empty()) run.delegate = options.use_delegate;
   if (!options.external_delegate_path.empty()) run.delegate = options.external_delegate_path;
   if (run.delegate.empty()) run.delegate = kReferenceDelegate;

@@ -19,7 +19,7 @@
 namespace permafrost {
 
 // Number of LiteRT's flags for hardware that no delegate supports.
-inline constexpr int kNumAbsentDelegates = 4;
+inline constexpr int kNumAbsentDelegates = 3;
 
 // Number of LiteRT's flags that are accepted and have no effect.
 inline constexpr size_t kNumIgnoredFlags = 24;
@@ -48,7 +48,8 @@ struct BenchmarkModelOptions {
   std::string use_delegate;  // LiteRT's names for --delegate.
   std::string external_delegate_path;
   bool use_xnnpack = false;
-  bool use_absent[kNumAbsentDelegates] = {};  // --use_gpu and others.
+  bool use_gpu = false;
+  bool use_absent[kNumAbsentDelegates] = {};  // --use_nnapi and others.
   // Flags of LiteRT's tool that change nothing here, in the order of their table.
   std::optional<std::string> ignored[kNumIgnoredFlags];
 

@@ -100,7 +100,13 @@ std::vector<Configuration> AllConfigurations(int most_threads) {
   threads.push_back(most);
   std::vector<Configuration> configurations;
   for (const DelegateInfo& info : KnownDelegates()) {
+    // A device computes the same with any number of threads; without a device there is nothing to compare.
+    if (info.needs_device && !MakeDelegate(info.name, {}).ok()) continue;
     for (const std::string& precision : info.precisions) {
+      if (info.needs_device) {
+        configurations.push_back({info.name, precision, most});
+        continue;
+      }
       for (const int count : threads) configurations.push_back({info.name, precision, count});
     }
   }

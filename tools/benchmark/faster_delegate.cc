@@ -44,7 +44,7 @@ std::optional<FasterDelegate> FindFasterDelegate(const RunFlags& run, const Benc
   if (seconds < kLeastSeconds) return fastest;
   double least = seconds * kClearlyLess;
   for (const DelegateInfo& info : KnownDelegates()) {
-    if (info.is_reference || Interruption::IsRequested()) continue;
+    if (info.is_reference || info.needs_device || Interruption::IsRequested()) continue;
     RunFlags candidate = run;
     candidate.delegate = info.name;
     const absl::StatusOr<double> median = MedianOf(candidate, subject, files);

@@ -15,6 +15,7 @@ TEST(DelegateDocsTest, ThePageIsUpToDate) {
   std::stringstream text;
   text << file.rdbuf();
   const auto page = DelegateDocs(DocumentedDelegates());
+  if (absl::IsUnavailable(page.status())) GTEST_SKIP() << page.status();
   ASSERT_TRUE(page.ok()) << page.status();
   EXPECT_TRUE(text.str() == *page) << "docs/delegates.md is stale: bazel run "
                                       "//tests/runtime_check/delegates:print_delegate_docs > docs/delegates.md";
