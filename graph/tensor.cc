@@ -2,13 +2,16 @@
 #include "graph/tensor.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <limits>
+#include <memory>
 #include <new>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "graph/base/huge_pages.h"
+#include "graph/base/selection.h"
 #include "graph/base/status.h"
 
 namespace permafrost {
@@ -19,6 +22,38 @@ constexpr size_t kAlignment = 64;  // Size of a cache line, and of the widest ve
 // Returns the alignment of a buffer. A large buffer is aligned to a huge page and backed by huge pages. Otherwise page
 // faults take as long as the computation when new weights are filled in.
 size_t AlignmentFor(size_t size) { return size >= kHugePageBytes ? kHugePageBytes : kAlignment; }
+
+// Small tensors share one allocation with their reference count. Aligned allocation takes several times as long as the
+// computation of a few elements. Selective builds omit this for their size; with AddressSanitizer every tensor has an
+// allocation of its own, so that an access behind its end is found.
+#if defined(__SANITIZE_ADDRESS__)
+#define PERMAFROST_ALLOCATES_EACH_TENSOR
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define PERMAFROST_ALLOCATES_EACH_TENSOR
+#endif
+#endif
+#ifdef PERMAFROST_ALLOCATES_EACH_TENSOR
+constexpr bool kHoldsSmallBlocks = false;
+#else
+constexpr bool kHoldsSmallBlocks = !selection::kIsSelective;
+#endif
+constexpr size_t kSmallBytes = 256, kMediumBytes = 2048;
+
+template <size_t kBytes>
+struct Block {
+  Block() {}  // Leaves the bytes uninitialised.
+  char bytes[kBytes + kAlignment - 1];
+};
+
+// Returns memory for `kBytes` bytes, aligned.
+template <size_t kBytes>
+std::shared_ptr<char> AllocateBlock() {
+  auto block = std::make_shared<Block<kBytes>>();
+  const auto address = reinterpret_cast<uintptr_t>(block->bytes);
+  char* aligned = block->bytes + (kAlignment - address % kAlignment) % kAlignment;
+  return std::shared_ptr<char>(std::move(block), aligned);
+}
 
 }  // namespace
 
@@ -71,6 +106,12 @@ absl::StatusOr<Tensor> Tensor::Allocate(DType dtype, Shape shape, char** data) {
   int64_t size;
   if (__builtin_mul_overflow(count, static_cast<int64_t>(SizeOf(dtype)), &size)) {
     return absl::InvalidArgumentError(absl::StrCat("a tensor of shape ", shape.ToString(), " exceeds 2^63 bytes"));
+  }
+  if (kHoldsSmallBlocks && size <= static_cast<int64_t>(kMediumBytes)) {
+    std::shared_ptr<char> block =
+        size <= static_cast<int64_t>(kSmallBytes) ? AllocateBlock<kSmallBytes>() : AllocateBlock<kMediumBytes>();
+    *data = block.get();
+    return Tensor(dtype, std::move(shape), absl::string_view(*data, static_cast<size_t>(size)), std::move(block));
   }
   const std::align_val_t alignment{AlignmentFor(static_cast<size_t>(size))};
   char* memory = static_cast<char*>(operator new(static_cast<size_t>(size), alignment, std::nothrow));

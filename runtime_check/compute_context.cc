@@ -16,9 +16,15 @@ namespace {
 constexpr size_t kAlignment = 64;        // Alignment of every tensor.
 constexpr size_t kMostElementSize = 16;  // complex128
 
-// Returns the number of elements; 0 if the shape is unknown or the number overflows.
+// Returns the number of elements; 0 if the shape is unknown or the number overflows. Called for each view, so it
+// composes no status.
 size_t CountOf(const Shape& shape) {
-  return shape.IsFullyKnown() ? static_cast<size_t>(shape.CheckedNumElements().value_or(0)) : 0;
+  if (!shape.has_rank()) return 0;
+  int64_t count = 1;
+  for (const int64_t dim : shape.dims()) {
+    if (dim < 0 || __builtin_mul_overflow(count, dim, &count)) return 0;
+  }
+  return static_cast<size_t>(count);
 }
 
 struct Freed {

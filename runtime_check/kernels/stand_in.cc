@@ -276,12 +276,9 @@ absl::Status PrepareWithStandIn(PrepareContext* context, StandIn kind, PrepareFu
 
 absl::Status ComputeWithStandIn(ComputeContext* context, StandIn kind, ComputeFunction compute) {
   bool any = false;
-  for (int i = 0; i < context->num_inputs(); ++i) {
-    any = any || Seen(kind, context->input_at(i).dtype) != context->input_at(i).dtype;
-  }
-  for (int i = 0; i < context->num_outputs(); ++i) {
-    any = any || Seen(kind, context->output_at(i).dtype) != context->output_at(i).dtype;
-  }
+  const auto look = [&](DType dtype) { any = any || Seen(kind, dtype) != dtype; };
+  for (int i = 0, count = context->num_inputs(); i < count; ++i) look(context->input_at(i).dtype);
+  for (int i = 0, count = context->num_outputs(); i < count; ++i) look(context->output_at(i).dtype);
   if (!any) return compute(context);
   StandInComputation inner(context, kind);
   PF_RETURN_IF_ERROR(RunKernel(compute, &inner));

@@ -40,14 +40,29 @@ void WithElement(size_t size, F f) {
   }
 }
 
+// Copies `bytes` bytes, from sizeof(Word) to twice as many, as two words that may overlap.
+template <typename Word>
+void CopyAsTwoWords(const char* from, char* to, size_t bytes) {
+  Word first, last;
+  std::memcpy(&first, from, sizeof(Word));
+  std::memcpy(&last, from + bytes - sizeof(Word), sizeof(Word));
+  std::memcpy(to, &first, sizeof(Word));
+  std::memcpy(to + bytes - sizeof(Word), &last, sizeof(Word));
+}
+
 template <typename T>
 void CopyRow(const T* from, int64_t from_stride, T* to, int64_t to_stride, int64_t count) {
   if (to_stride == 1 && from_stride == 1) {
     // A function call costs more than copying a few elements.
-    if (count <= 4) {
-      for (int64_t i = 0; i < count; ++i) to[i] = from[i];
+    const size_t bytes = static_cast<size_t>(count) * sizeof(T);
+    if (bytes > 32) {
+      std::memcpy(to, from, bytes);
+    } else if (bytes >= 16) {
+      CopyAsTwoWords<Element16>(reinterpret_cast<const char*>(from), reinterpret_cast<char*>(to), bytes);
+    } else if (bytes >= 8) {
+      CopyAsTwoWords<uint64_t>(reinterpret_cast<const char*>(from), reinterpret_cast<char*>(to), bytes);
     } else {
-      std::memcpy(to, from, count * sizeof(T));
+      for (int64_t i = 0; i < count; ++i) to[i] = from[i];
     }
   } else if (to_stride == 1 && from_stride == 0) {
     std::fill_n(to, count, *from);
@@ -148,7 +163,10 @@ void StridedCopy::ForEachOuter(int num_outer, int64_t begin, int64_t end, Body b
 
 void StridedCopy::Run(const char* from, char* to, ThreadPool* threads) const {
   if (num_elements_ == 0) return;
-  if (transposes_) {
+  const int64_t bytes = num_elements_ * static_cast<int64_t>(element_size_);
+  if (dims_.size() == 1 && dims_[0].from == 1 && dims_[0].to == 1 && bytes <= kGrainBytes) {
+    std::memcpy(to, from, static_cast<size_t>(bytes));  // A small block, without the cost of a loop on threads.
+  } else if (transposes_) {
     CopyTiles(from, to, threads);
   } else {
     CopyRows(from, to, threads);
