@@ -11,7 +11,10 @@
 #include "absl/strings/str_cat.h"
 #include "graph/base/status.h"
 #include "runtime_check/kernel.h"
+#include "runtime_check/kernels/gemm.h"
+#include "runtime_check/kernels/inner_loops.h"
 #include "runtime_check/kernels/prepare.h"
+#include "runtime_check/kernels/scratch.h"
 #include "runtime_check/kernels/stand_in.h"
 #include "runtime_check/kernels/window.h"
 #include "runtime_check/threads/cancellation.h"
@@ -24,6 +27,12 @@ using Axes = std::array<WindowAxis, 3>;
 
 struct VolumeState : KernelState {
   Axes axes;
+  // The filter of a convolution of floats in one group, if it is known before the run.
+  bool is_packed = false;
+  PackedShape packed_shape;
+  FloatBuffer packed;
+  int64_t rows_at_once = 1;       // Output positions that are multiplied together.
+  int64_t scratch_of_worker = 0;  // In bytes.
 };
 
 // Larger factors are useless, and their products with positions could exceed int64.
@@ -115,6 +124,33 @@ int64_t InputPositions(const Axes& axes) { return axes[0].input * axes[1].input 
 
 // --- Convolution. Filters are [depth, height, width, input channels of a group, output channels].
 
+// Packs the filter. The inputs of a few output positions are then copied to rows, and multiplied with it.
+absl::Status PackFilter(PrepareContext* context, VolumeState* state) {
+  const Tensor* filter = context->input_value(1);
+  const int64_t outputs = context->input_shape(1).dim(4), channels = context->input_shape(0).dim(4);
+  if (filter == nullptr || context->input_type(1) != DType::kFloat || context->input_shape(1).dim(3) != channels ||
+      filter->num_elements() == 0) {
+    return absl::OkStatus();
+  }
+  const InnerLoops& loops = BestInnerLoops();
+  state->packed_shape = {filter->num_elements() / outputs, outputs};
+  PF_ASSIGN_OR_RETURN(const int64_t size, state->packed_shape.Size(loops));
+  PF_ASSIGN_OR_RETURN(state->packed, FloatBuffer::Allocate(size));
+  Pack(loops, state->packed_shape, filter->data<float>(), outputs, 1, state->packed.data());
+  // The rows stay in the L2 cache, together with the filter of a small convolution.
+  constexpr int64_t kRowBytes = 64 << 10;
+  state->rows_at_once =
+      std::clamp<int64_t>(kRowBytes / 4 / state->packed_shape.depth, 1, std::max<int64_t>(1, state->axes[2].output));
+  ScratchParts parts;
+  PF_RETURN_IF_ERROR(parts.Add(state->rows_at_once, state->packed_shape.depth * 4).status());
+  PF_ASSIGN_OR_RETURN(state->scratch_of_worker, parts.Add(0));
+  PF_RETURN_IF_ERROR(parts.Add(context->num_threads() - 1, state->scratch_of_worker).status());
+  parts.Request(context);
+  context->ReleaseInput(1);
+  state->is_packed = true;
+  return absl::OkStatus();
+}
+
 absl::Status PrepareConvolution(PrepareContext* context) {
   PF_RETURN_IF_ERROR(RequireRank(context, 0, 5));
   PF_RETURN_IF_ERROR(RequireRank(context, 1, 5));
@@ -129,6 +165,7 @@ absl::Status PrepareConvolution(PrepareContext* context) {
                       ReadAxes(context->node(), input, {filter.dim(0), filter.dim(1), filter.dim(2)}, true));
   const Shape output(
       {input.dim(0), state->axes[0].output, state->axes[1].output, state->axes[2].output, filter.dim(4)});
+  PF_RETURN_IF_ERROR(PackFilter(context, state.get()));
   context->SetState(std::move(state));
   return SetCheckedShape(context, 0, output);
 }
@@ -156,8 +193,58 @@ void Convolve(ComputeContext* context) {
                   });
 }
 
+// Copies the inputs of an output position, with zeros for taps outside of the volume.
+void CopyWindow(const Axes& axes, const float* volume, int64_t channels, int64_t z, int64_t y, int64_t x, float* row) {
+  int64_t begin, end;
+  axes[2].TapsInside(x, &begin, &end);
+  const int64_t line = axes[2].taps * channels;
+  for (int64_t i = 0; i < axes[0].taps; ++i) {
+    const int64_t in_z = axes[0].First(z) + i * axes[0].dilation;
+    for (int64_t j = 0; j < axes[1].taps; ++j, row += line) {
+      const int64_t in_y = axes[1].First(y) + j * axes[1].dilation;
+      const bool is_outside = in_z < 0 || in_z >= axes[0].input || in_y < 0 || in_y >= axes[1].input;
+      if (is_outside || end - begin < axes[2].taps) std::fill_n(row, line, 0.0f);
+      if (is_outside) continue;
+      const float* pixels = volume + (in_z * axes[1].input + in_y) * axes[2].input * channels;
+      if (axes[2].dilation == 1) {
+        std::copy_n(pixels + (axes[2].First(x) + begin) * channels, std::max<int64_t>(0, end - begin) * channels,
+                    row + begin * channels);
+        continue;
+      }
+      for (int64_t k = begin; k < end; ++k) {
+        std::copy_n(pixels + (axes[2].First(x) + k * axes[2].dilation) * channels, channels, row + k * channels);
+      }
+    }
+  }
+}
+
+absl::Status ConvolvePacked(ComputeContext* context) {
+  const auto& state = context->state<VolumeState>();
+  const Axes& axes = state.axes;
+  const InnerLoops& loops = BestInnerLoops();
+  const auto* input = context->input<float>(0);
+  auto* output = context->output<float>(0);
+  const int64_t channels = context->input_shape(0).dim(4), depth = state.packed_shape.depth;
+  const int64_t outputs = state.packed_shape.columns, panels = state.packed_shape.NumPanels(loops);
+  const int64_t lines = context->input_shape(0).dim(0) * axes[0].output * axes[1].output;
+  char* scratch = context->scratch();
+  ForEachPiece(context->threads(), lines, [&](int worker, int64_t line) {
+    auto* rows = reinterpret_cast<float*>(scratch + worker * state.scratch_of_worker);
+    const int64_t y = line % axes[1].output, z = line / axes[1].output % axes[0].output;
+    const float* volume = input + line / (axes[0].output * axes[1].output) * InputPositions(axes) * channels;
+    for (int64_t x = 0; x < axes[2].output && !RunIsCancelled(); x += state.rows_at_once) {
+      const int64_t count = std::min(state.rows_at_once, axes[2].output - x);
+      for (int64_t i = 0; i < count; ++i) CopyWindow(axes, volume, channels, z, y, x + i, rows + i * depth);
+      Multiply(loops, count, state.packed_shape, rows, depth, state.packed.data(),
+               output + (line * axes[2].output + x) * outputs, outputs, 0, panels);
+    }
+  });
+  return absl::OkStatus();
+}
+
 absl::Status ComputeConvolution(ComputeContext* context) {
   if (context->output_shape(0).num_elements() == 0) return absl::OkStatus();
+  if (context->state<VolumeState>().is_packed) return ConvolvePacked(context);
   DispatchOn<float, double>(context->output_at(0).dtype,
                             [&](auto tag) { Convolve<typename decltype(tag)::type>(context); });
   return absl::OkStatus();
