@@ -95,6 +95,12 @@ absl::StatusOr<const void*> ConstantBytes(PrepareContext* context, int input) {
   return value->bytes().data();
 }
 
+// Returns float weights that are known before the run, null if they are not.
+const float* FloatWeights(const PrepareContext& context, int input) {
+  const Tensor* value = input < 0 ? nullptr : context.input_value(input);
+  return value == nullptr ? nullptr : value->data<float>();
+}
+
 // --- LSTM ------------------------------------------------------------------------------------------------------------
 
 struct LstmState : public KernelState {
@@ -180,6 +186,29 @@ absl::StatusOr<IntegerLstm> MakeIntegerLstm(PrepareContext* context, const LstmS
   return IntegerLstm::Make(state.sizes, operands, scales, options, input, output_state, cell_state, intermediates);
 }
 
+// Packs the weights of an LSTM and releases them, if all of them are known before the run.
+absl::Status PackLstm(PrepareContext* context, const LstmPositions& positions, FloatLstm* lstm) {
+  std::vector<int> inputs;
+  const auto collect = [&](int operand) {
+    const int input = positions[static_cast<size_t>(operand)];
+    if (input >= 0) inputs.push_back(input);
+  };
+  for (int gate = 0; gate < 4; ++gate) {
+    collect(kLstmInputWeights + gate);
+    collect(kLstmRecurrentWeights + gate);
+  }
+  collect(kLstmProjection);
+  for (const int input : inputs) {
+    if (FloatWeights(*context, input) == nullptr) return absl::OkStatus();
+  }
+  PF_ASSIGN_OR_RETURN(const LstmOperands operands, OperandsOf(positions, [&](int input) -> absl::StatusOr<const void*> {
+                        return static_cast<const void*>(FloatWeights(*context, input));
+                      }));
+  PF_RETURN_IF_ERROR(lstm->Pack(operands));
+  for (const int input : inputs) context->ReleaseInput(input);
+  return absl::OkStatus();
+}
+
 absl::Status PrepareLstm(PrepareContext* context) {
   auto state = std::make_unique<LstmState>();
   PF_ASSIGN_OR_RETURN(state->positions, ReadPositions(*context));
@@ -248,6 +277,9 @@ absl::Status PrepareLstm(PrepareContext* context) {
                           return static_cast<const void*>(&kPresent);
                         }));
     PF_ASSIGN_OR_RETURN(state->real, FloatLstm::Make(sizes, weights, operands, scales, options));
+    if (weights == WeightType::kFloat && !options.diagonal_recurrent) {
+      PF_RETURN_IF_ERROR(PackLstm(context, positions, &state->real));
+    }
     scratch_size = state->real.scratch_size();
   }
   Shape output = input;
@@ -327,6 +359,14 @@ absl::Status PrepareRnn(PrepareContext* context) {
   PF_ASSIGN_OR_RETURN(const RecurrentActivation activation, ReadRecurrentActivation(node));
   auto state = std::make_unique<RnnState>();
   PF_ASSIGN_OR_RETURN(state->rnn, FloatRnn::Make(sizes, type, input_scale, recurrent_scale, asymmetric, activation));
+  if (type == WeightType::kFloat) {
+    const float *values = FloatWeights(*context, 1), *recurrent = FloatWeights(*context, 2);
+    if (values != nullptr && recurrent != nullptr) {
+      PF_RETURN_IF_ERROR(state->rnn.Pack(values, recurrent));
+      context->ReleaseInput(1);
+      context->ReleaseInput(2);
+    }
+  }
   Shape output = input;
   output.set_dim(input.rank() - 1, sizes.units);
   PF_RETURN_IF_ERROR(SetCheckedShape(context, 0, output));

@@ -74,11 +74,31 @@ absl::Status Lstm(const IntegerCase& recorded, char* output) {
   options.asymmetric = recorded.option("asymmetricQuantizeInputs") != 0;
   Memory output_state = Allocate(sizes.batch * sizes.output * 4), cell_state = Allocate(sizes.batch * sizes.cell * 4);
   if (x.type == "float32") {
-    PF_ASSIGN_OR_RETURN(const FloatLstm made,
-                        FloatLstm::Make(sizes, WeightTypeOf(recorded.inputs[2]), operands, scales, options));
+    const WeightType weights = WeightTypeOf(recorded.inputs[2]);
+    PF_ASSIGN_OR_RETURN(FloatLstm made, FloatLstm::Make(sizes, weights, operands, scales, options));
     Memory scratch = Allocate(made.scratch_size());
+    auto* values = reinterpret_cast<float*>(output);
     made.Compute(operands, x.data<float>(), DataOf<float>(output_state), DataOf<float>(cell_state),
-                 DataOf<char>(scratch), reinterpret_cast<float*>(output));
+                 DataOf<char>(scratch), values);
+    if (weights != WeightType::kFloat) return absl::OkStatus();
+    const int64_t count = sizes.batch * sizes.time * sizes.output;
+    const std::vector<float> unpacked(values, values + count);
+    const Memory state = output_state, cells = cell_state;
+    PF_RETURN_IF_ERROR(made.Pack(operands));
+    for (int gate = 0; gate < 4; ++gate) operands.input_weights[gate] = operands.recurrent_weights[gate] = nullptr;
+    operands.projection = nullptr;
+    scratch = Allocate(made.scratch_size());
+    std::memset(output_state.data(), 0, output_state.size() * 8);
+    std::memset(cell_state.data(), 0, cell_state.size() * 8);
+    made.Compute(operands, x.data<float>(), DataOf<float>(output_state), DataOf<float>(cell_state),
+                 DataOf<char>(scratch), values);
+    for (int64_t i = 0; i < count; ++i) EXPECT_NEAR(values[i], unpacked[i], 1e-5) << i;
+    for (int64_t i = 0; i < sizes.batch * sizes.output; ++i) {
+      EXPECT_NEAR(DataOf<float>(output_state)[i], reinterpret_cast<const float*>(state.data())[i], 1e-5) << i;
+    }
+    for (int64_t i = 0; i < sizes.batch * sizes.cell; ++i) {
+      EXPECT_NEAR(DataOf<float>(cell_state)[i], reinterpret_cast<const float*>(cells.data())[i], 1e-5) << i;
+    }
     return absl::OkStatus();
   }
   std::array<Affine, 5> intermediates;
@@ -102,14 +122,22 @@ absl::Status Rnn(const IntegerCase& recorded, char* output) {
   sizes.time = x.dim(sizes.time_major ? 0 : 1);
   sizes.input = x.dim(2);
   sizes.units = recorded.inputs[1].dim(0);
-  PF_ASSIGN_OR_RETURN(
-      const FloatRnn made,
-      FloatRnn::Make(sizes, WeightTypeOf(recorded.inputs[1]), ScaleOf(recorded, 1), ScaleOf(recorded, 2),
-                     recorded.option("asymmetricQuantizeInputs") != 0, ActivationOf(recorded)));
+  const WeightType weights = WeightTypeOf(recorded.inputs[1]);
+  PF_ASSIGN_OR_RETURN(FloatRnn made,
+                      FloatRnn::Make(sizes, weights, ScaleOf(recorded, 1), ScaleOf(recorded, 2),
+                                     recorded.option("asymmetricQuantizeInputs") != 0, ActivationOf(recorded)));
   Memory scratch = Allocate(made.scratch_size()), state = Allocate(sizes.batch * sizes.units * 4);
-  made.Compute(x.data<float>(), DataOf(recorded, 1), DataOf(recorded, 2),
-               static_cast<const float*>(DataOf(recorded, 3)), DataOf<float>(state), DataOf<char>(scratch),
-               reinterpret_cast<float*>(output));
+  const auto* bias = static_cast<const float*>(DataOf(recorded, 3));
+  auto* values = reinterpret_cast<float*>(output);
+  made.Compute(x.data<float>(), DataOf(recorded, 1), DataOf(recorded, 2), bias, DataOf<float>(state),
+               DataOf<char>(scratch), values);
+  if (weights != WeightType::kFloat) return absl::OkStatus();
+  const std::vector<float> unpacked(values, values + sizes.batch * sizes.time * sizes.units);
+  PF_RETURN_IF_ERROR(
+      made.Pack(static_cast<const float*>(DataOf(recorded, 1)), static_cast<const float*>(DataOf(recorded, 2))));
+  std::memset(state.data(), 0, state.size() * 8);
+  made.Compute(x.data<float>(), nullptr, nullptr, bias, DataOf<float>(state), DataOf<char>(scratch), values);
+  for (size_t i = 0; i < unpacked.size(); ++i) EXPECT_NEAR(values[i], unpacked[i], 1e-5) << i;
   return absl::OkStatus();
 }
 

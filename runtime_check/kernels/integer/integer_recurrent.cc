@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
@@ -176,7 +177,54 @@ void ForEachStep(int64_t batch, int64_t time, bool time_major, Visit visit) {
   }
 }
 
+// Limits the scratch memory for products of the input that are computed ahead, to half of a usual L2 cache.
+constexpr int64_t kMostSumBytes = int64_t{256} << 10;
+
 }  // namespace
+
+absl::StatusOr<PackedRecurrence> PackedRecurrence::Make(int64_t input, int64_t state, int64_t units,
+                                                        absl::Span<const float* const> input_weights,
+                                                        absl::Span<const float* const> state_weights) {
+  const auto count = static_cast<int64_t>(input_weights.size());
+  PF_RETURN_IF_ERROR(CheckNumElements({units, count, input}));
+  PF_RETURN_IF_ERROR(CheckNumElements({units, count, state}));
+  PackedRecurrence made;
+  made.input_ = input;
+  made.shape_ = {input + state, units * count};
+  const InnerLoops& loops = BestInnerLoops();
+  PF_ASSIGN_OR_RETURN(const int64_t size, made.shape_.Size(loops));
+  PF_ASSIGN_OR_RETURN(made.weights_, FloatBuffer::Allocate(size));
+  // The gates are the columns of one matrix, whose rows are contiguous only here.
+  PF_ASSIGN_OR_RETURN(const FloatBuffer joined,
+                      FloatBuffer::Allocate(std::max<int64_t>(1, made.shape_.depth * made.shape_.columns)));
+  float* row = joined.data();
+  for (int64_t k = 0; k < input + state; ++k) {
+    for (size_t gate = 0; gate < input_weights.size(); ++gate) {
+      const float* weights = k < input ? input_weights[gate] + k : state_weights[gate] + (k - input);
+      const int64_t step = k < input ? input : state;
+      for (int64_t unit = 0; unit < units; ++unit) *row++ = weights[unit * step];
+    }
+  }
+  permafrost::Pack(loops, made.shape_, joined.data(), made.shape_.columns, 1, made.weights_.data());
+  return made;
+}
+
+void PackedRecurrence::MultiplyInput(int64_t rows, const float* x, float* sums) const {
+  const InnerLoops& loops = BestInnerLoops();
+  MultiplyPart(loops, rows, shape_, {0, input_}, x, input_, weights_.data(), sums, shape_.columns, 0,
+               shape_.NumPanels(loops));
+}
+
+void PackedRecurrence::AddState(const float* state, float* sums) const {
+  const InnerLoops& loops = BestInnerLoops();
+  // A range that begins at 0 would replace the sums.
+  if (input_ == 0) {
+    return Multiply(loops, 1, shape_, state, shape_.depth, weights_.data(), sums, shape_.columns, 0,
+                    shape_.NumPanels(loops));
+  }
+  MultiplyPart(loops, 1, shape_, {input_, shape_.depth}, state, shape_.depth - input_, weights_.data(), sums,
+               shape_.columns, 0, shape_.NumPanels(loops));
+}
 
 absl::StatusOr<FloatLstm> FloatLstm::Make(const LstmSizes& sizes, WeightType weights, const LstmOperands& operands,
                                           const LstmScales& scales, const LstmOptions& options) {
@@ -200,29 +248,129 @@ absl::StatusOr<FloatLstm> FloatLstm::Make(const LstmSizes& sizes, WeightType wei
   made.weights_ = weights;
   made.scales_ = scales;
   made.options_ = options;
+  made.is_coupled_ = operands.input_weights[kInputGate] == nullptr;
   made.scratch_size_ = 4 * AlignScratch(sizes.cell * 4) + AlignScratch(sizes.input) + AlignScratch(sizes.output) +
                        AlignScratch(sizes.cell);
   return made;
 }
 
+absl::Status FloatLstm::Pack(const LstmOperands& operands) {
+  std::vector<const float*> input_weights, recurrent_weights;
+  for (int gate = is_coupled_ ? 1 : 0; gate < 4; ++gate) {
+    input_weights.push_back(static_cast<const float*>(operands.input_weights[gate]));
+    recurrent_weights.push_back(static_cast<const float*>(operands.recurrent_weights[gate]));
+  }
+  PF_ASSIGN_OR_RETURN(
+      gates_, PackedRecurrence::Make(sizes_.input, sizes_.output, sizes_.cell, input_weights, recurrent_weights));
+  if (operands.projection != nullptr) {
+    const float* projection = static_cast<const float*>(operands.projection);
+    PF_ASSIGN_OR_RETURN(projection_, PackedRecurrence::Make(sizes_.cell, 0, sizes_.output, {&projection, 1}, {}));
+  }
+  const int64_t row_bytes = AlignScratch(gates_.columns() * 4);
+  steps_at_once_ = std::clamp<int64_t>(kMostSumBytes / std::max<int64_t>(1, row_bytes * sizes_.batch), 1,
+                                       std::max<int64_t>(1, sizes_.time));
+  PF_RETURN_IF_ERROR(CheckNumElements({sizes_.batch, steps_at_once_, row_bytes}));
+  scratch_size_ = AlignScratch(gates_.columns() * 4 * sizes_.batch * steps_at_once_) + AlignScratch(sizes_.cell * 4);
+  is_packed_ = true;
+  return absl::OkStatus();
+}
+
+template <typename FinishSums, typename Project>
+void FloatLstm::Step(const LstmOperands& operands, float* const (&gates)[4], float* state, float* cell,
+                     FinishSums finish_sums, Project project) const {
+  const int64_t cells = sizes_.cell;
+  const auto compute_gate = [&](LstmGate gate) {
+    float* sums = gates[gate];
+    const auto* bias = static_cast<const float*>(operands.biases[gate]);
+    const auto* norm = static_cast<const float*>(operands.layer_norms[gate]);
+    finish_sums(gate, sums);
+    if (operands.peepholes[gate] != nullptr) {
+      for (int64_t c = 0; c < cells; ++c) {
+        sums[c] += ElementAt(weights_, operands.peepholes[gate], scales_.peepholes[gate], c) * cell[c];
+      }
+    }
+    if (norm != nullptr) {
+      Normalize(cells, sums);
+      for (int64_t c = 0; c < cells; ++c) sums[c] = sums[c] * norm[c] + bias[c];
+    }
+    ActivateAll(gate == kCellGate ? options_.activation : RecurrentActivation::kSigmoid, cells, sums);
+  };
+  if (!is_coupled_) compute_gate(kInputGate);
+  compute_gate(kForgetGate);
+  compute_gate(kCellGate);
+  for (int64_t c = 0; c < cells; ++c) {
+    const float forget = gates[kForgetGate][c];
+    const float accept = is_coupled_ ? 1.0f - forget : gates[kInputGate][c];
+    cell[c] = forget * cell[c] + accept * gates[kCellGate][c];
+  }
+  Clip(options_.cell_clip, cells, cell);
+  compute_gate(kOutputGate);
+  float* hidden = gates[kOutputGate];
+  float* activated = gates[kCellGate];
+  std::copy_n(cell, cells, activated);
+  ActivateAll(options_.activation, cells, activated);
+  for (int64_t c = 0; c < cells; ++c) hidden[c] *= activated[c];
+  if (operands.projection != nullptr || projection_.columns() > 0) {
+    project(hidden, state);
+    if (const auto* bias = static_cast<const float*>(operands.projection_bias); bias != nullptr) {
+      for (int64_t i = 0; i < sizes_.output; ++i) state[i] += bias[i];
+    }
+    Clip(options_.projection_clip, sizes_.output, state);
+  } else {
+    std::copy_n(hidden, cells, state);
+  }
+}
+
+void FloatLstm::ComputePacked(const LstmOperands& operands, const float* input, float* output_state, float* cell_state,
+                              char* scratch, float* output) const {
+  const int64_t batch = sizes_.batch, time = sizes_.time, cells = sizes_.cell, columns = gates_.columns();
+  auto* sums = reinterpret_cast<float*>(scratch);
+  // Replaces the sums of an absent input gate, which nothing reads.
+  auto* unused = reinterpret_cast<float*>(scratch + AlignScratch(columns * 4 * batch * steps_at_once_));
+  for (int64_t first = 0; first < time; first += steps_at_once_) {
+    const int64_t steps = std::min(steps_at_once_, time - first);
+    if (sizes_.time_major) {
+      gates_.MultiplyInput(steps * batch, input + first * batch * sizes_.input, sums);
+    } else {
+      for (int64_t b = 0; b < batch; ++b) {
+        gates_.MultiplyInput(steps, input + (b * time + first) * sizes_.input, sums + b * steps * columns);
+      }
+    }
+    ForEachStep(batch, steps, sizes_.time_major, [&](int64_t row, int64_t b) {
+      float *state = output_state + b * sizes_.output, *cell = cell_state + b * cells;
+      float* next = sums + row * columns;
+      gates_.AddState(state, next);
+      float* gates[4] = {unused};
+      for (int gate = is_coupled_ ? 1 : 0; gate < 4; ++gate, next += cells) gates[gate] = next;
+      const auto finish_sums = [&](LstmGate gate, float* values) {
+        if (operands.layer_norms[gate] != nullptr) return;
+        const auto* bias = static_cast<const float*>(operands.biases[gate]);
+        for (int64_t c = 0; c < cells; ++c) values[c] += bias[c];
+      };
+      const auto project = [&](const float* hidden, float* to) { projection_.MultiplyInput(1, hidden, to); };
+      Step(operands, gates, state, cell, finish_sums, project);
+      const int64_t place = sizes_.time_major ? first * batch + row : b * time + first + row - b * steps;
+      std::copy_n(state, sizes_.output, output + place * sizes_.output);
+    });
+  }
+}
+
 void FloatLstm::Compute(const LstmOperands& operands, const float* input, float* output_state, float* cell_state,
                         char* scratch, float* output) const {
+  if (is_packed_) return ComputePacked(operands, input, output_state, cell_state, scratch, output);
   const int64_t cells = sizes_.cell;
   float* gates[4];
   for (int gate = 0; gate < 4; ++gate) gates[gate] = reinterpret_cast<float*>(scratch + gate * AlignScratch(cells * 4));
   auto* input_codes = reinterpret_cast<int8_t*>(scratch + 4 * AlignScratch(cells * 4));
   int8_t* state_codes = input_codes + AlignScratch(sizes_.input);
   int8_t* hidden_codes = state_codes + AlignScratch(sizes_.output);
-  const bool is_coupled = operands.input_weights[kInputGate] == nullptr;
   ForEachStep(sizes_.batch, sizes_.time, sizes_.time_major, [&](int64_t row, int64_t b) {
     float *state = output_state + b * sizes_.output, *cell = cell_state + b * cells;
     const Row x(weights_, options_.asymmetric, sizes_.input, input + row * sizes_.input, input_codes);
     const Row h(weights_, options_.asymmetric, sizes_.output, state, state_codes);
-    const auto compute_gate = [&](LstmGate gate) {
-      float* sums = gates[gate];
+    const auto finish_sums = [&](LstmGate gate, float* sums) {
       const auto* bias = static_cast<const float*>(operands.biases[gate]);
-      const auto* norm = static_cast<const float*>(operands.layer_norms[gate]);
-      for (int64_t c = 0; c < cells; ++c) sums[c] = norm == nullptr ? bias[c] : 0.0f;
+      for (int64_t c = 0; c < cells; ++c) sums[c] = operands.layer_norms[gate] == nullptr ? bias[c] : 0.0f;
       x.AddProduct(operands.input_weights[gate], scales_.input_weights[gate], cells, sums);
       if (options_.diagonal_recurrent) {
         const auto* diagonal = static_cast<const float*>(operands.recurrent_weights[gate]);
@@ -230,41 +378,13 @@ void FloatLstm::Compute(const LstmOperands& operands, const float* input, float*
       } else {
         h.AddProduct(operands.recurrent_weights[gate], scales_.recurrent_weights[gate], cells, sums);
       }
-      if (operands.peepholes[gate] != nullptr) {
-        for (int64_t c = 0; c < cells; ++c) {
-          sums[c] += ElementAt(weights_, operands.peepholes[gate], scales_.peepholes[gate], c) * cell[c];
-        }
-      }
-      if (norm != nullptr) {
-        Normalize(cells, sums);
-        for (int64_t c = 0; c < cells; ++c) sums[c] = sums[c] * norm[c] + bias[c];
-      }
-      ActivateAll(gate == kCellGate ? options_.activation : RecurrentActivation::kSigmoid, cells, sums);
     };
-    if (!is_coupled) compute_gate(kInputGate);
-    compute_gate(kForgetGate);
-    compute_gate(kCellGate);
-    for (int64_t c = 0; c < cells; ++c) {
-      const float forget = gates[kForgetGate][c];
-      const float accept = is_coupled ? 1.0f - forget : gates[kInputGate][c];
-      cell[c] = forget * cell[c] + accept * gates[kCellGate][c];
-    }
-    Clip(options_.cell_clip, cells, cell);
-    compute_gate(kOutputGate);
-    float* hidden = gates[kOutputGate];
-    float* activated = gates[kCellGate];
-    std::copy_n(cell, cells, activated);
-    ActivateAll(options_.activation, cells, activated);
-    for (int64_t c = 0; c < cells; ++c) hidden[c] *= activated[c];
-    if (operands.projection != nullptr) {
-      const auto* bias = static_cast<const float*>(operands.projection_bias);
-      for (int64_t i = 0; i < sizes_.output; ++i) state[i] = bias == nullptr ? 0.0f : bias[i];
+    const auto project = [&](const float* hidden, float* to) {
+      std::fill_n(to, sizes_.output, 0.0f);
       Row(weights_, options_.asymmetric, cells, hidden, hidden_codes)
-          .AddProduct(operands.projection, scales_.projection, sizes_.output, state);
-      Clip(options_.projection_clip, sizes_.output, state);
-    } else {
-      std::copy_n(hidden, cells, state);
-    }
+          .AddProduct(operands.projection, scales_.projection, sizes_.output, to);
+    };
+    Step(operands, gates, state, cell, finish_sums, project);
     std::copy_n(state, sizes_.output, output + row * sizes_.output);
   });
 }
@@ -481,8 +601,27 @@ absl::StatusOr<FloatRnn> FloatRnn::Make(const RnnSizes& sizes, WeightType weight
   return made;
 }
 
+absl::Status FloatRnn::Pack(const float* weights, const float* recurrent) {
+  PF_ASSIGN_OR_RETURN(packed_,
+                      PackedRecurrence::Make(sizes_.input, sizes_.units, sizes_.units, {&weights, 1}, {&recurrent, 1}));
+  is_packed_ = true;
+  return absl::OkStatus();
+}
+
 void FloatRnn::Compute(const float* input, const void* weights, const void* recurrent, const float* bias, float* state,
                        char* scratch, float* output) const {
+  if (is_packed_) {
+    const int64_t units = sizes_.units;
+    // The sums are computed in place of the outputs.
+    packed_.MultiplyInput(sizes_.batch * sizes_.time, input, output);
+    return ForEachStep(sizes_.batch, sizes_.time, sizes_.time_major, [&](int64_t row, int64_t b) {
+      float *h = state + b * units, *y = output + row * units;
+      packed_.AddState(h, y);
+      for (int64_t u = 0; u < units && bias != nullptr; ++u) y[u] += bias[u];
+      ActivateAll(activation_, units, y);
+      std::copy_n(y, units, h);
+    });
+  }
   auto* input_codes = reinterpret_cast<int8_t*>(scratch);
   int8_t* state_codes = input_codes + AlignScratch(sizes_.input);
   const int64_t units = sizes_.units;

@@ -11,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "runtime_check/kernels/gemm.h"
 #include "runtime_check/kernels/integer/integer_arithmetic.h"
 
 namespace permafrost {
@@ -53,21 +54,57 @@ struct LstmOptions {
   bool diagonal_recurrent = false;           // Float only.
 };
 
+// Float weights of a recurrent operator, packed for products of rows (gemm.h): the rows of the input's weights, then
+// those of the state's, with the columns of all gates beside each other. The products of the input are computed for
+// many steps at once.
+class PackedRecurrence {
+ public:
+  // `input_weights[i]` is [units, input], `state_weights[i]` is [units, state].
+  static absl::StatusOr<PackedRecurrence> Make(int64_t input, int64_t state, int64_t units,
+                                               absl::Span<const float* const> input_weights,
+                                               absl::Span<const float* const> state_weights);
+  int64_t columns() const { return shape_.columns; }
+  // sums[rows][columns()] = x[rows][input] * weights.
+  void MultiplyInput(int64_t rows, const float* x, float* sums) const;
+  // sums[columns()] += state * weights.
+  void AddState(const float* state, float* sums) const;
+
+ private:
+  int64_t input_ = 0;
+  PackedShape shape_;
+  FloatBuffer weights_;
+};
+
 // The float and the hybrid form.
 class FloatLstm {
  public:
   static absl::StatusOr<FloatLstm> Make(const LstmSizes& sizes, WeightType weights, const LstmOperands& operands,
                                         const LstmScales& scales, const LstmOptions& options);
+  // Copies the float weights to packed ones. Compute then reads no weights of inputs, states and projections, and needs
+  // other scratch memory. ResourceExhausted if memory is insufficient. REQUIRES: float weights that are not diagonal.
+  absl::Status Pack(const LstmOperands& operands);
   int64_t scratch_size() const { return scratch_size_; }
   // `output_state` is [batch, output], `cell_state` [batch, cell]; `output` as the input, with `sizes.output` values.
   void Compute(const LstmOperands& operands, const float* input, float* output_state, float* cell_state, char* scratch,
                float* output) const;
 
  private:
+  // Computes a step from the gates' sums of products. `finish_sums(gate, sums)` completes the sums of a gate, with its
+  // bias unless there is a layer norm; `project(hidden, state)` multiplies with the projection.
+  template <typename FinishSums, typename Project>
+  void Step(const LstmOperands& operands, float* const (&gates)[4], float* state, float* cell, FinishSums finish_sums,
+            Project project) const;
+  void ComputePacked(const LstmOperands& operands, const float* input, float* output_state, float* cell_state,
+                     char* scratch, float* output) const;
+
   LstmSizes sizes_;
   WeightType weights_ = WeightType::kFloat;
   LstmScales scales_;
   LstmOptions options_;
+  bool is_coupled_ = false;  // The input gate is 1 less the forget gate.
+  bool is_packed_ = false;
+  PackedRecurrence gates_, projection_;
+  int64_t steps_at_once_ = 1;  // Steps for which the products of the input are computed together.
   int64_t scratch_size_ = 0;
 };
 
@@ -113,6 +150,8 @@ class FloatRnn {
  public:
   static absl::StatusOr<FloatRnn> Make(const RnnSizes& sizes, WeightType weights, float input_scale,
                                        float recurrent_scale, bool asymmetric, RecurrentActivation activation);
+  // Copies the float weights to packed ones, which Compute then reads instead.
+  absl::Status Pack(const float* weights, const float* recurrent);
   int64_t scratch_size() const { return scratch_size_; }
   // Weights are [units, input] and [units, units], float or int8; `state` is [batch, units].
   void Compute(const float* input, const void* weights, const void* recurrent, const float* bias, float* state,
@@ -124,6 +163,8 @@ class FloatRnn {
   float input_scale_ = 1, recurrent_scale_ = 1;
   bool asymmetric_ = false;
   RecurrentActivation activation_ = RecurrentActivation::kNone;
+  bool is_packed_ = false;
+  PackedRecurrence packed_;
   int64_t scratch_size_ = 0;
 };
 
