@@ -1,5 +1,6 @@
 // Compares products and convolutions of codes, with every set of inner loops, with plain loops over random operands of
 // many sizes, and checks that impossible parameters are rejected.
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -11,6 +12,7 @@
 #include "gtest/gtest.h"
 #include "runtime_check/kernels/integer/byte_tiles.h"
 #include "runtime_check/kernels/integer/integer_convolution.h"
+#include "runtime_check/kernels/integer/integer_hybrid.h"
 #include "runtime_check/kernels/integer/integer_loops.h"
 
 namespace permafrost {
@@ -172,13 +174,15 @@ TEST(IntegerConvolutionTest, EqualsPlainLoops) {
                                  {6, 1, 2, 1, 0, 3},  {3, 5, 1, 1, 2, 3}, {4, 3, 3, 1, 3, 3}, {65, 3, 1, 1, 1, 65},
                                  {70, 2, 2, 1, 0, 35}};  // The last two have several strips.
   for (const Geometry& g : geometries) {
-    for (const bool is_depthwise : {false, true}) {
+    // 0 for a convolution of 6 channels. Blocks of channels that divide 32 hold several pixels.
+    for (const int64_t depthwise_channels : {0, 36, 16, 4, 1}) {
+      const bool is_depthwise = depthwise_channels > 0;
       for (const int64_t groups : {1, 2}) {
         std::mt19937 random(5);
         ConvolutionSizes sizes;
         sizes.batch = 2;
-        sizes.input_channels = is_depthwise ? 36 : 6;
-        sizes.output_channels = is_depthwise ? 36 * groups : 40;
+        sizes.input_channels = is_depthwise ? depthwise_channels : 6;
+        sizes.output_channels = is_depthwise ? depthwise_channels * groups : 40;
         sizes.groups = is_depthwise ? sizes.input_channels : groups;
         sizes.window = WindowOf(g);
         const int64_t inputs = sizes.input_channels / sizes.groups, outputs = sizes.output_channels;
@@ -289,6 +293,42 @@ std::string ErrorOf(const IntegerWeighting& weighting) {
   sizes.window = WindowOf({4, 3, 1, 1, 1, 4});
   const auto made = IntegerConvolution::Make(weighting, sizes, sizes.OutputFirst());
   return made.ok() ? "" : std::string(made.status().message());
+}
+
+// LiteRT adds the zero point to the rounded quotient, so ties are rounded away from 0 and not from the zero point.
+TEST(HybridRowTest, RoundsBeforeTheZeroPointIsAdded) {
+  const std::vector<float> row = {-100, 155, 35.5f, 36.5f, -35.5f, -0.5f, 1.5f, -99.5f, 127.5f, std::nanf("")};
+  std::vector<int8_t> codes(row.size());
+  const RowScale scale = QuantizeRowAsymmetric(static_cast<int64_t>(row.size()), row.data(), codes.data());
+  EXPECT_EQ(scale.scale, 1);
+  EXPECT_EQ(scale.zero_point, -28);
+  EXPECT_EQ(codes, (std::vector<int8_t>{-128, 127, 8, 9, -64, -29, -26, -128, 100, 0}));
+}
+
+TEST(HybridRowTest, EqualsPlainLoops) {
+  std::mt19937 random(1);
+  std::uniform_real_distribution<float> values(-3, 5);
+  for (int64_t count = 1; count < 100; ++count) {
+    std::vector<float> row(static_cast<size_t>(count));
+    for (float& x : row) x = values(random);
+    std::vector<int8_t> codes(row.size()), expected(row.size());
+    const RowScale scale = QuantizeRowAsymmetric(count, row.data(), codes.data());
+    const float low = std::min(0.0f, *std::min_element(row.begin(), row.end()));
+    const float high = std::max(0.0f, *std::max_element(row.begin(), row.end()));
+    EXPECT_EQ(scale.scale, static_cast<float>((static_cast<double>(high) - static_cast<double>(low)) / 255));
+    for (size_t i = 0; i < row.size(); ++i) {
+      const float code = std::round(row[i] * (1.0f / scale.scale)) + static_cast<float>(scale.zero_point);
+      expected[i] = static_cast<int8_t>(std::clamp(code, -128.0f, 127.0f));
+    }
+    EXPECT_EQ(codes, expected) << count;
+    const RowScale symmetric = QuantizeRowSymmetric(count, row.data(), codes.data());
+    EXPECT_EQ(symmetric.zero_point, 0);
+    EXPECT_EQ(symmetric.scale, std::max(-low, high) / 127);
+    for (size_t i = 0; i < row.size(); ++i) {
+      expected[i] = static_cast<int8_t>(std::round(row[i] * (127.0f / std::max(-low, high))));
+    }
+    EXPECT_EQ(codes, expected) << count;
+  }
 }
 
 TEST(IntegerConvolutionTest, RejectsImpossibleParameters) {

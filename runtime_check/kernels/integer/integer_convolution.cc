@@ -321,10 +321,10 @@ absl::StatusOr<IntegerDepthwise> IntegerDepthwise::Make(const IntegerWeighting& 
   if (!is_wide && (made.multiplier_ == 1 || strip_bytes <= static_cast<double>(kMostStripBytes)) &&
       SupportedDepthwiseLoop() != nullptr) {
     made.padded_channels_ = (channels + kDepthwiseChannels - 1) / kDepthwiseChannels * kDepthwiseChannels;
-    made.blocks_ = made.scale_.TwiceBlocks(made.padded_channels_, [&](int64_t i) {
-      const int64_t c = i / kDepthwiseChannels * kDepthwiseChannels + DepthwiseChannelAt(i % kDepthwiseChannels);
-      return c < channels ? c : -1;
-    });
+    if (sizes.window.x.stride == 1 && channels > 0 && kDepthwiseChannels % channels == 0) {
+      made.pixels_at_once_ = kDepthwiseChannels / channels;
+    }
+    made.blocks_ = made.scale_.TwiceBlocks(made.padded_channels_, [&](int64_t i) { return made.ChannelAt(i); });
   }
   if (!made.blocks_.empty()) {
     made.loop_ = SupportedDepthwiseLoop();
@@ -346,10 +346,26 @@ namespace {
 
 // Writes each code `times` times.
 void RepeatCodes(int64_t count, int64_t times, const uint8_t* from, uint8_t* to) {
-  for (int64_t i = 0; i < count; ++i, to += times) std::memset(to, from[i], static_cast<size_t>(times));
+  int64_t i = 0;
+  if (times <= int64_t{sizeof(uint64_t)}) {
+    // Stores a whole word; the next store overwrites the bytes beyond the repeated ones.
+    const uint8_t* end = to + count * times;
+    for (; end - to >= int64_t{sizeof(uint64_t)}; ++i, to += times) {
+      const uint64_t word = from[i] * uint64_t{0x0101010101010101};
+      std::memcpy(to, &word, sizeof(word));
+    }
+  }
+  for (; i < count; ++i, to += times) std::memset(to, from[i], static_cast<size_t>(times));
 }
 
 }  // namespace
+
+int64_t IntegerDepthwise::ChannelAt(int64_t position) const {
+  const int64_t block = position / kDepthwiseChannels, lane = position % kDepthwiseChannels;
+  const int64_t c = block * kDepthwiseChannels + DepthwiseChannelAt(static_cast<int>(lane));
+  if (pixels_at_once_ > 1) return c % sizes_.output_channels;
+  return c < sizes_.output_channels ? c : -1;
+}
 
 void IntegerDepthwise::PackTiles(const void* filter, const void* bias, char* packed) const {
   const int64_t channels = sizes_.output_channels, taps = sizes_.window.y.taps * sizes_.window.x.taps;
@@ -360,8 +376,8 @@ void IntegerDepthwise::PackTiles(const void* filter, const void* bias, char* pac
   const int32_t input_zero = input_zero_ + (type_ == CodeType::kInt8 ? 128 : 0);
   for (int64_t position = 0; position < padded_channels_; ++position) {
     const int64_t block = position / kDepthwiseChannels, lane = position % kDepthwiseChannels;
-    const int64_t c = block * kDepthwiseChannels + DepthwiseChannelAt(static_cast<int>(lane));
-    if (c >= channels) continue;
+    const int64_t c = ChannelAt(position);
+    if (c < 0) continue;
     int32_t sum = 0;
     const auto set = [&](int64_t tap, int32_t weight) {
       sum = WrapAdd(sum, weight);
@@ -385,11 +401,11 @@ void IntegerDepthwise::PackTiles(const void* filter, const void* bias, char* pac
 void IntegerDepthwise::ComputeTiles(const uint8_t* input, const char* packed, int64_t first, int64_t last,
                                     char* scratch, uint8_t* output) const {
   const WindowAxis &y = sizes_.window.y, &x = sizes_.window.x;
-  const int64_t channels = sizes_.output_channels, taps = y.taps * x.taps;
+  const int64_t channels = sizes_.output_channels;
   auto* addresses = reinterpret_cast<const uint8_t**>(scratch);
   auto* steps = reinterpret_cast<int64_t*>(addresses + tile_taps_);
   auto* zeros = reinterpret_cast<uint8_t*>(scratch + Align(tile_taps_ * 16));
-  std::memset(zeros, static_cast<uint8_t>(input_zero_), static_cast<size_t>(channels));
+  std::memset(zeros, static_cast<uint8_t>(input_zero_), static_cast<size_t>(channels * pixels_at_once_));
   DepthwiseLine line;
   line.taps = addresses;
   line.steps = steps;
@@ -424,14 +440,31 @@ void IntegerDepthwise::ComputeTiles(const uint8_t* input, const char* packed, in
       x.TapsInside(column, &begin, &end);
       // Columns whose taps are all inside are one call.
       const int64_t next = column >= full_begin && column < full_end ? full_end : column + 1;
+      // Divisions would take longer than the loop over a few pixels.
+      int64_t ty = 0, tx = 0;
       for (int64_t tap = 0; tap < tile_taps_; ++tap) {
-        const int64_t in_y = top + tap % taps / x.taps * y.dilation, tx = tap % taps % x.taps;
+        const int64_t in_y = top + ty * y.dilation;
         const bool is_inside = in_y >= 0 && in_y < y.input && tx >= begin && tx < end;
         addresses[tap] =
             is_inside ? image + ((in_y - strip_top) * x.input + x.First(column) + tx * x.dilation) * channels : zeros;
         steps[tap] = is_inside ? x.stride * channels : 0;
+        if (++tx == x.taps) {
+          tx = 0;
+          if (++ty == y.taps) ty = 0;  // The taps are repeated.
+        }
       }
-      loop_(next - column, line, output + (row * x.output + column) * channels);
+      int64_t pixels = next - column;
+      uint8_t* to = output + (row * x.output + column) * channels;
+      if (const int64_t groups = pixels / pixels_at_once_; pixels_at_once_ > 1 && groups > 0) {
+        for (int64_t tap = 0; tap < tile_taps_; ++tap) steps[tap] *= pixels_at_once_;
+        line.channels = kDepthwiseChannels;
+        loop_(groups, line, to);
+        line.channels = channels;
+        for (int64_t tap = 0; tap < tile_taps_; ++tap) steps[tap] = steps[tap] == 0 ? 0 : channels;
+        to += groups * kDepthwiseChannels;
+        pixels -= groups * pixels_at_once_;
+      }
+      if (pixels > 0) loop_(pixels, line, to);
       column = next;
     }
   }

@@ -250,12 +250,15 @@ class IntegerDepthwise {
   void ComputeLines(const T* input, const char* packed, int64_t first, int64_t last, char* scratch, T* output) const;
   void ComputeTiles(const uint8_t* input, const char* packed, int64_t first, int64_t last, char* scratch,
                     uint8_t* output) const;
+  // Returns the channel at a position of the packed weights, -1 for none.
+  int64_t ChannelAt(int64_t position) const;
   void PackTiles(const void* filter, const void* bias, char* packed) const;
 
   SumScale scale_;
   DepthwiseLoop loop_ = nullptr;  // In place of ComputeLines if set.
   std::vector<ConversionBlock> blocks_;
   int64_t tile_taps_ = 0, padded_channels_ = 0, strip_lines_ = 0;
+  int64_t pixels_at_once_ = 1;    // Adjacent pixels whose channels are one block.
   bool has_two_weights_ = false;  // Each tap twice, since its weights need more than 8 bits.
   ConvolutionSizes sizes_;
   CodeType type_ = CodeType::kInt8;

@@ -8,31 +8,135 @@
 #include "absl/strings/str_cat.h"
 #include "graph/base/multiversion.h"
 #include "graph/base/status.h"
+#include "runtime_check/kernels/integer/integer_loops.h"
+
+#if defined(__x86_64__) && !defined(PERMAFROST_WITHOUT_AVX512)
+#include <immintrin.h>
+#endif
 
 namespace permafrost {
 namespace {
 
-// Writes the codes of (zero + x * inverse), rounded half away from zero, in [low, 127]. NaN has code 0.
-PF_INLINE inline void QuantizeFloats(int64_t count, const float* x, float zero, float inverse, float low,
+// The range of floats and 0.
+struct FloatRange {
+  float lowest, highest;
+};
+
+// Converts the sums of products of a row to floats.
+struct SumsToFloats {
+  RowScale row;
+  const int32_t* weight_sums;  // By column, as all pointers.
+  const float* scales;
+  const float* bias;  // May be null.
+  float low, high;    // The range of the activation.
+};
+
+// The range of an activation's results. A NaN stays NaN.
+struct FloatLimits {
+  explicit FloatLimits(FusedActivation activation) {
+    if (activation == FusedActivation::kNone) return;
+    low = activation == FusedActivation::kReluN1To1 ? -1.0f : 0.0f;
+    high = activation == FusedActivation::kRelu ? INFINITY : activation == FusedActivation::kRelu6 ? 6.0f : 1.0f;
+  }
+  float low = -INFINITY, high = INFINITY;
+};
+
+#if defined(__x86_64__) && !defined(PERMAFROST_WITHOUT_AVX512)
+#pragma GCC push_options
+#pragma GCC target("avx512f,avx512vl,avx512dq,avx512bw")
+// The loops below for AVX-512, with the same results.
+namespace avx512 {
+
+constexpr bool kIsCompiled = true;
+
+__mmask16 FirstLanes(int64_t count) { return count >= 16 ? 0xffff : static_cast<__mmask16>((1u << count) - 1); }
+
+void QuantizeFloats(int64_t count, const float* x, int32_t zero, float inverse, int32_t low, int8_t* codes) {
+  const __m512 least = _mm512_set1_ps(static_cast<float>(low - zero));
+  const __m512 most = _mm512_set1_ps(static_cast<float>(127 - zero));
+  const __m512 of_nan = _mm512_set1_ps(static_cast<float>(-zero));
+  const __m512i one = _mm512_set1_epi32(1);
+  for (; count > 0; count -= 16, x += 16, codes += 16) {
+    const __mmask16 mask = FirstLanes(count);
+    const __m512 product = _mm512_mul_ps(_mm512_maskz_loadu_ps(mask, x), _mm512_set1_ps(inverse));
+    __m512 code = _mm512_mask_mov_ps(of_nan, _mm512_cmp_ps_mask(product, product, _CMP_ORD_Q), product);
+    code = _mm512_min_ps(_mm512_max_ps(code, least), most);
+    __m512i whole = _mm512_cvttps_epi32(code);
+    const __m512 rest = _mm512_sub_ps(code, _mm512_cvtepi32_ps(whole));
+    whole = _mm512_mask_add_epi32(whole, _mm512_cmp_ps_mask(rest, _mm512_set1_ps(0.5f), _CMP_GE_OQ), whole, one);
+    whole = _mm512_mask_sub_epi32(whole, _mm512_cmp_ps_mask(rest, _mm512_set1_ps(-0.5f), _CMP_LE_OQ), whole, one);
+    _mm512_mask_cvtepi32_storeu_epi8(codes, mask, _mm512_add_epi32(whole, _mm512_set1_epi32(zero)));
+  }
+}
+
+void Finish(int64_t count, const SumsToFloats& to, const int32_t* sums, float* y) {
+  const __m512i zero = _mm512_set1_epi32(to.row.zero_point);
+  const __m512 row_scale = _mm512_set1_ps(to.row.scale), low = _mm512_set1_ps(to.low), high = _mm512_set1_ps(to.high);
+  for (int64_t c = 0; c < count; c += 16) {
+    const __mmask16 mask = FirstLanes(count - c);
+    const __m512i shift = _mm512_mullo_epi32(zero, _mm512_maskz_loadu_epi32(mask, to.weight_sums + c));
+    const __m512i sum = _mm512_sub_epi32(_mm512_maskz_loadu_epi32(mask, sums + c), shift);
+    const __m512 bias = to.bias == nullptr ? _mm512_setzero_ps() : _mm512_maskz_loadu_ps(mask, to.bias + c);
+    // The compiler would fuse the operators of a product and a sum, which rounds once.
+    const __m512 scale = _mm512_mul_ps(row_scale, _mm512_maskz_loadu_ps(mask, to.scales + c));
+    const __m512 product = _mm512_mul_round_ps(_mm512_cvtepi32_ps(sum), scale, _MM_FROUND_CUR_DIRECTION);
+    // These return the second operand if one is NaN.
+    const __m512 value = _mm512_min_ps(high, _mm512_max_ps(low, _mm512_add_ps(bias, product)));
+    _mm512_mask_storeu_ps(y + c, mask, value);
+  }
+}
+
+FloatRange RangeOf(int64_t count, const float* x) {
+  __m512 low[2] = {_mm512_setzero_ps(), _mm512_setzero_ps()}, high[2] = {_mm512_setzero_ps(), _mm512_setzero_ps()};
+  for (; count > 0; count -= 32, x += 32) {
+    for (int i = 0; i < 2 && count > 16 * i; ++i) {
+      const __m512 values = _mm512_maskz_loadu_ps(FirstLanes(count - 16 * i), x + 16 * i);
+      // These return the second operand if one is NaN.
+      low[i] = _mm512_min_ps(values, low[i]);
+      high[i] = _mm512_max_ps(values, high[i]);
+    }
+  }
+  return {_mm512_reduce_min_ps(_mm512_min_ps(low[0], low[1])), _mm512_reduce_max_ps(_mm512_max_ps(high[0], high[1]))};
+}
+
+}  // namespace avx512
+#pragma GCC pop_options
+#else
+namespace avx512 {
+constexpr bool kIsCompiled = false;
+void QuantizeFloats(int64_t, const float*, int32_t, float, int32_t, int8_t*) {}
+void Finish(int64_t, const SumsToFloats&, const int32_t*, float*) {}
+FloatRange RangeOf(int64_t, const float*) { return {0, 0}; }
+}  // namespace avx512
+#endif
+
+// Returns whether the loops for AVX-512 are in the build, and the processor runs them.
+bool HasAvx512() {
+  static const bool has = avx512::kIsCompiled && SupportsByteDotProducts();
+  return has;
+}
+
+// Writes zero + (x * inverse), rounded half away from zero before the sum, in [low, 127]. NaN has code 0.
+PF_INLINE inline void QuantizeFloats(int64_t count, const float* x, int32_t zero, float inverse, int32_t low,
                                      int8_t* codes) {
+  const auto least = static_cast<float>(low - zero), most = static_cast<float>(127 - zero);
+  const auto of_nan = static_cast<float>(-zero);
   for (int64_t i = 0; i < count; ++i) {
-    const float code = zero + x[i] * inverse;
-    const float limited = std::min(std::max(code == code ? code : 0.0f, low), 127.0f);
+    const float product = x[i] * inverse;
+    const float limited = std::min(std::max(product == product ? product : of_nan, least), most);
     const auto whole = static_cast<int32_t>(limited);
     const float rest = limited - static_cast<float>(whole);  // Exact.
-    codes[i] = static_cast<int8_t>(whole + (rest >= 0.5f ? 1 : 0) - (rest <= -0.5f ? 1 : 0));
+    codes[i] = static_cast<int8_t>(zero + whole + (rest >= 0.5f ? 1 : 0) - (rest <= -0.5f ? 1 : 0));
   }
 }
 
 // The function's parameters are not in memory that a store of a code could change, as the members of a lambda are.
-void QuantizeFloatRow(int64_t count, const float* x, float zero, float inverse, float low, int8_t* codes) {
+void QuantizeFloatRow(int64_t count, const float* x, int32_t zero, float inverse, int32_t low, int8_t* codes) {
+  if (HasAvx512()) return avx512::QuantizeFloats(count, x, zero, inverse, low, codes);
   Multiversion([&]() PF_INLINE { QuantizeFloats(count, x, zero, inverse, low, codes); });
 }
 
-// The range of `count` floats and 0; NaN is ignored.
-struct FloatRange {
-  float lowest, highest;
-};
+// Returns the range of `count` floats and 0; NaN is ignored.
 PF_INLINE inline FloatRange FindRange(int64_t count, const float* x) {
   constexpr int64_t kParts = 32;  // Independent elements, which are compared at once.
   float low[kParts] = {}, high[kParts] = {};
@@ -49,9 +153,24 @@ PF_INLINE inline FloatRange FindRange(int64_t count, const float* x) {
   return range;
 }
 FloatRange RangeOf(int64_t count, const float* x) {
+  if (HasAvx512()) return avx512::RangeOf(count, x);
   FloatRange range;
   Multiversion([&]() PF_INLINE { range = FindRange(count, x); });
   return range;
+}
+
+// y[c] = activation(bias[c] + (sums[c] - zero point * weight_sums[c]) * (row scale * scales[c])).
+PF_INLINE inline void FinishSums(int64_t count, const SumsToFloats& to, const int32_t* sums, float* y) {
+  for (int64_t c = 0; c < count; ++c) {
+    const int32_t sum = WrapSubtract(sums[c], WrapMultiply(to.row.zero_point, to.weight_sums[c]));
+    const float value =
+        (to.bias == nullptr ? 0.0f : to.bias[c]) + static_cast<float>(sum) * (to.row.scale * to.scales[c]);
+    y[c] = std::min(std::max(value, to.low), to.high);
+  }
+}
+void FinishRow(int64_t count, const SumsToFloats& to, const int32_t* sums, float* y) {
+  if (HasAvx512()) return avx512::Finish(count, to, sums, y);
+  Multiversion([&]() PF_INLINE { FinishSums(count, to, sums, y); });
 }
 
 // The weighting of a product of which only the sums are used.
@@ -92,18 +211,15 @@ RowScale QuantizeRowAsymmetric(int64_t count, const float* x, int8_t* codes) {
   RowScale row = {static_cast<float>(scale), 0};
   row.zero_point = static_cast<int32_t>(std::clamp<int64_t>(RoundAway(zero), -128, 127));
   const float inverse = 1.0f / row.scale;
-  QuantizeFloatRow(count, x, static_cast<float>(row.zero_point), inverse, -128, codes);
+  QuantizeFloatRow(count, x, row.zero_point, inverse, -128, codes);
   return row;
 }
 
 void ClampFloats(FusedActivation activation, int64_t count, float* y) {
   if (activation == FusedActivation::kNone) return;
-  const float low = activation == FusedActivation::kReluN1To1 ? -1.0f : 0.0f;
-  const float high = activation == FusedActivation::kRelu    ? INFINITY
-                     : activation == FusedActivation::kRelu6 ? 6.0f
-                                                             : 1.0f;
+  const FloatLimits range(activation);
   Multiversion([&]() PF_INLINE {
-    for (int64_t i = 0; i < count; ++i) y[i] = std::min(std::max(y[i], low), high);
+    for (int64_t i = 0; i < count; ++i) y[i] = std::min(std::max(y[i], range.low), range.high);
   });
 }
 
@@ -148,6 +264,7 @@ void HybridDense::Compute(const float* input, const char* packed, const float* b
   auto* scales = reinterpret_cast<RowScale*>(scratch + AlignScratch(block_rows_ * depth_));
   char* rest = reinterpret_cast<char*>(scales) + AlignScratch(block_rows_ * static_cast<int64_t>(sizeof(RowScale)));
   const auto* weight_sums = reinterpret_cast<const int32_t*>(packed + sums_offset_);
+  const FloatLimits range(activation_);
   for (int64_t begin = first; begin < last; begin += block_rows_) {
     const int64_t rows = std::min(block_rows_, last - begin);
     for (int64_t r = 0; r < rows; ++r) {
@@ -158,20 +275,16 @@ void HybridDense::Compute(const float* input, const char* packed, const float* b
     product_.ComputeSums(
         codes, packed, 0, rows, rest,
         [&](int64_t row, int64_t count, int64_t channel, int64_t columns, int64_t stride, const int32_t* sums) {
-          Multiversion([&]() PF_INLINE {
-            for (int64_t r = 0; r < count; ++r) {
-              const RowScale scale = scales[row + r];
-              float* y = output + (begin + row + r) * columns_ + channel;
-              for (int64_t c = 0; c < columns; ++c) {
-                const int32_t sum =
-                    WrapSubtract(sums[r * stride + c], WrapMultiply(scale.zero_point, weight_sums[channel + c]));
-                y[c] = (bias == nullptr ? 0.0f : bias[channel + c]) +
-                       static_cast<float>(sum) * (scale.scale * scales_[channel + c]);
-              }
-            }
-          });
+          for (int64_t r = 0; r < count; ++r) {
+            const SumsToFloats to = {scales[row + r],
+                                     weight_sums + channel,
+                                     scales_.data() + channel,
+                                     bias == nullptr ? nullptr : bias + channel,
+                                     range.low,
+                                     range.high};
+            FinishRow(columns, to, sums + r * stride, output + (begin + row + r) * columns_ + channel);
+          }
         });
-    ClampFloats(activation_, rows * columns_, output + begin * columns_);
   }
 }
 
@@ -301,22 +414,18 @@ void HybridConvolution::Compute(const int8_t* codes, RowScale scale, const char*
   }
   const int64_t channels = sizes_.output_channels;
   const auto* weight_sums = reinterpret_cast<const int32_t*>(packed + sums_offset_);
+  const FloatLimits range(activation_);
   convolution_.ComputeSums(
       codes, static_cast<int8_t>(scale.zero_point), packed, first, last, scratch,
       [&](int64_t row, int64_t count, int64_t channel, int64_t columns, int64_t stride, const int32_t* sums) {
-        Multiversion([&]() PF_INLINE {
-          int32_t differences[kMaxPanelWidth];
-          for (int64_t r = 0; r < count; ++r) {
-            for (int64_t c = 0; c < columns; ++c) {
-              differences[c] =
-                  WrapSubtract(sums[r * stride + c], WrapMultiply(scale.zero_point, weight_sums[channel + c]));
-            }
-            float* y = output + (row + r) * channels + channel;
-            Finish(differences, scale, bias, channel, columns, y);
-          }
-        });
+        const SumsToFloats to = {scale,
+                                 weight_sums + channel,
+                                 scales_.data() + channel,
+                                 bias == nullptr ? nullptr : bias + channel,
+                                 range.low,
+                                 range.high};
         for (int64_t r = 0; r < count; ++r) {
-          ClampFloats(activation_, columns, output + (row + r) * channels + channel);
+          FinishRow(columns, to, sums + r * stride, output + (row + r) * channels + channel);
         }
       });
 }
