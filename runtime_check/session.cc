@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "graph/base/selection.h"
 #include "graph/base/status.h"
@@ -65,8 +66,11 @@ class Session::Impl {
   absl::Status CheckFeed(size_t i, DType dtype, const Shape& shape) const;
   absl::Status PlanFor(std::vector<Shape> shapes);
   permafrost::Plan& plan() const { return *entry_->plan; }
-  // Checks the feeds, makes the plan for them if there is none, and returns them aligned.
-  absl::StatusOr<std::vector<Tensor>> Accept(absl::Span<const Tensor> feeds);
+  // Returns whether the current plan was made for such feeds, which are aligned.
+  bool FitPlan(absl::Span<const Tensor> feeds) const;
+  // Checks the feeds, makes the plan for them if there is none, and returns them aligned: the feeds themselves, or
+  // *copies.
+  absl::StatusOr<absl::Span<const Tensor>> Accept(absl::Span<const Tensor> feeds, std::vector<Tensor>* copies);
   // These implement Run and RunInto with the current plan.
   absl::StatusOr<std::vector<Tensor>> RunPlan(absl::Span<const Tensor> aligned);
   absl::Status RunPlanInto(absl::Span<const Tensor> aligned, absl::Span<const absl::Span<char>> outputs);
@@ -90,6 +94,7 @@ class Session::Impl {
   Program program_;
   PlanCache plans_;
   PlanCache::Entry* entry_ = nullptr;  // The current plan; null where there is none.
+  std::vector<Value> fed_;             // The feeds of the current run. A member, so that its memory is reused.
   PlanReport no_report_;
 };
 
@@ -195,7 +200,7 @@ absl::Status Session::Impl::CheckFeed(size_t i, DType dtype, const Shape& shape)
 }
 
 absl::Status Session::Impl::PlanFor(std::vector<Shape> shapes) {
-  if (entry_ != nullptr && shapes == entry_->shapes) return absl::OkStatus();
+  if (entry_ != nullptr && shapes == entry_->shapes && plan().IsCurrent()) return absl::OkStatus();
   const CancellationScope scope(&options_.loop_limits.is_cancelled);
   entry_ = nullptr;
   PF_ASSIGN_OR_RETURN(entry_, plans_.Acquire(program_, std::move(shapes), environment_));
@@ -222,29 +227,42 @@ absl::StatusOr<std::vector<TensorSpec>> Session::Impl::Plan(absl::Span<const Sha
   return outputs;
 }
 
-absl::StatusOr<std::vector<Tensor>> Session::Impl::Accept(absl::Span<const Tensor> feeds) {
+bool Session::Impl::FitPlan(absl::Span<const Tensor> feeds) const {
+  if (entry_ == nullptr || feeds.size() != entry_->shapes.size() || !plan().IsCurrent()) return false;
+  for (size_t i = 0; i < feeds.size(); ++i) {
+    const DType expected = program_.tensors[program_.feeds[i].tensor].dtype;
+    if (feeds[i].dtype() != expected || expected == DType::kString || !feeds[i].IsAligned() ||
+        feeds[i].shape() != entry_->shapes[i]) {
+      return false;
+    }
+  }
+  return true;
+}
+
+absl::StatusOr<absl::Span<const Tensor>> Session::Impl::Accept(absl::Span<const Tensor> feeds,
+                                                               std::vector<Tensor>* copies) {
+  if (FitPlan(feeds)) return feeds;
   if (feeds.size() != program_.feeds.size()) {
     return absl::InvalidArgumentError(
         absl::StrCat("found ", feeds.size(), " inputs, expected ", program_.feeds.size()));
   }
-  std::vector<Tensor> aligned;
   std::vector<Shape> shapes;
   for (size_t i = 0; i < feeds.size(); ++i) {
     PF_RETURN_IF_ERROR(CheckFeed(i, feeds[i].dtype(), feeds[i].shape()));
-    PF_ASSIGN_OR_RETURN(aligned.emplace_back(), feeds[i].Aligned());
+    PF_ASSIGN_OR_RETURN(copies->emplace_back(), feeds[i].Aligned());
     shapes.push_back(feeds[i].shape());
   }
   PF_RETURN_IF_ERROR(PlanFor(std::move(shapes)));
-  return aligned;
+  return *copies;
 }
 
 absl::Status Session::Impl::Execute(absl::Span<const Tensor> feeds, absl::Span<char* const> memory) {
   const CancellationScope scope(&options_.loop_limits.is_cancelled);
-  std::vector<Value> values;
-  for (const Tensor& feed : feeds) values.push_back(ViewOf(feed));
+  fed_.clear();
+  for (const Tensor& feed : feeds) fed_.push_back(ViewOf(feed));
   Profiler* profiler = options_.profiler != nullptr && options_.profiler->is_recording() ? options_.profiler : nullptr;
   if (profiler != nullptr) profiler->BeginRun();
-  PF_RETURN_IF_ERROR(ExecutePlan(entry_->plan.get(), values, memory, &environment_, options_.on_node));
+  PF_RETURN_IF_ERROR(ExecutePlan(entry_->plan.get(), fed_, memory, &environment_, options_.on_node));
   if (profiler != nullptr) profiler->EndRun();
   return CheckAlive();
 }
@@ -279,7 +297,8 @@ bool Session::Impl::MayRunAgain(int64_t num_refused) {
 absl::StatusOr<std::vector<Tensor>> Session::Impl::Run(absl::Span<const Tensor> feeds) {
   ProcessorBinding binding;
   PF_RETURN_IF_ERROR(binding.Bind(options_.processors));
-  PF_ASSIGN_OR_RETURN(const std::vector<Tensor> aligned, Accept(feeds));
+  std::vector<Tensor> copies;
+  PF_ASSIGN_OR_RETURN(const absl::Span<const Tensor> aligned, Accept(feeds, &copies));
   while (true) {
     const int64_t num_refused = budget_.num_refused();
     absl::StatusOr<std::vector<Tensor>> outputs = RunPlan(aligned);
@@ -318,7 +337,8 @@ absl::StatusOr<std::vector<Tensor>> Session::Impl::RunPlan(absl::Span<const Tens
 absl::Status Session::Impl::RunInto(absl::Span<const Tensor> feeds, absl::Span<const absl::Span<char>> outputs) {
   ProcessorBinding binding;
   PF_RETURN_IF_ERROR(binding.Bind(options_.processors));
-  PF_ASSIGN_OR_RETURN(const std::vector<Tensor> aligned, Accept(feeds));
+  std::vector<Tensor> copies;
+  PF_ASSIGN_OR_RETURN(const absl::Span<const Tensor> aligned, Accept(feeds, &copies));
   if (outputs.size() != program_.fetches.size()) {
     return absl::InvalidArgumentError(
         absl::StrCat("found memory for ", outputs.size(), " outputs, expected ", program_.fetches.size()));
@@ -342,8 +362,8 @@ absl::Status Session::Impl::RunPlanInto(absl::Span<const Tensor> aligned, absl::
     return absl::InvalidArgumentError(absl::StrCat("output '", program_.fetch_names[i], "': found memory of ",
                                                    outputs[i].size(), " bytes, expected ", bytes));
   };
-  std::vector<Tensor> staged(count);
-  std::vector<char*> memory(count, nullptr);
+  std::vector<Tensor> staged;  // Memory for outputs that are not aligned.
+  absl::InlinedVector<char*, 8> memory(count, nullptr);
   for (size_t i = 0; i < count; ++i) {
     if (plan().fetches[i].is_dynamic) continue;
     PF_RETURN_IF_ERROR(check(i));
@@ -351,7 +371,7 @@ absl::Status Session::Impl::RunPlanInto(absl::Span<const Tensor> aligned, absl::
     memory[i] = outputs[i].data();
     if (IsAligned(memory[i])) continue;
     const Value& value = plan().values[plan().program().fetches[i]];
-    PF_ASSIGN_OR_RETURN(staged[i], Tensor::Allocate(value.dtype, value.shape, &memory[i]));
+    PF_ASSIGN_OR_RETURN(staged.emplace_back(), Tensor::Allocate(value.dtype, value.shape, &memory[i]));
   }
   PF_RETURN_IF_ERROR(Execute(aligned, memory));
   for (size_t i = 0; i < count; ++i) {

@@ -51,6 +51,30 @@ class ResultTaker {
   MemoryBudget* budget_;
 };
 
+// A larger result is allocated for each call: its computation takes longer than its allocation.
+constexpr int64_t kMostSpareBytes = 64 << 10;
+
+// Returns memory for the result `fetch`, that of an earlier result if nothing refers to it any more.
+absl::StatusOr<Passed> MemoryFor(Plan* plan, size_t fetch, MemoryBudget* budget) {
+  const Value& value = plan->values[plan->program().fetches[fetch]];
+  if (plan->spare_results == nullptr) plan->spare_results = std::make_shared<SpareResults>(plan->fetches.size());
+  Passed result;
+  std::shared_ptr<HeapOutput>* unused = nullptr;
+  for (std::shared_ptr<HeapOutput>& spare : (*plan->spare_results)[fetch]) {
+    if (spare == nullptr) {
+      unused = &spare;
+    } else if (spare.use_count() == 1 && spare->tensor.owner().use_count() == 1) {
+      result.held = spare;
+      result.value = ViewOf(spare->tensor);
+      return result;
+    }
+  }
+  result.held = std::make_shared<HeapOutput>();
+  PF_ASSIGN_OR_RETURN(*result.held, AllocateHeapOutput(value.dtype, value.shape, budget, &result.value));
+  if (unused != nullptr && result.value.bytes <= kMostSpareBytes) *unused = result.held;
+  return result;
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<Passed>> CallPlan(Plan* to_run, absl::Span<const Passed> arguments,
@@ -59,15 +83,13 @@ absl::StatusOr<std::vector<Passed>> CallPlan(Plan* to_run, absl::Span<const Pass
   const std::vector<int>& fetches = plan.program().fetches;
   const size_t count = fetches.size();
   std::vector<Value> feeds;
+  feeds.reserve(arguments.size());
   for (const Passed& argument : arguments) feeds.push_back(argument.value);
   std::vector<Passed> results(count);
   std::vector<char*> memory(count, nullptr);
   for (size_t i = 0; i < count; ++i) {
     if (plan.fetches[i].bound_values.empty()) continue;
-    const Value& value = plan.values[fetches[i]];
-    results[i].held = std::make_shared<HeapOutput>();
-    PF_ASSIGN_OR_RETURN(*results[i].held,
-                        AllocateHeapOutput(value.dtype, value.shape, environment.budget, &results[i].value));
+    PF_ASSIGN_OR_RETURN(results[i], MemoryFor(&plan, i, environment.budget));
     memory[i] = results[i].value.data;
   }
   PF_RETURN_IF_ERROR(ExecutePlan(&plan, feeds, memory, &environment, nullptr));

@@ -5,6 +5,7 @@
 #include <memory>
 #include <utility>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "graph/base/selection.h"
 #include "graph/base/status.h"
@@ -80,7 +81,7 @@ absl::Status StepRunner::RunDynamic(Step* step, absl::Span<const int> release) {
 absl::Status StepRunner::Compute(const DynamicNode& dynamic, const NodeContext& context,
                                  absl::Span<const int> release) {
   const ProgramNode& node = *dynamic.node;
-  std::vector<const Value*> inputs;
+  absl::InlinedVector<const Value*, 8> inputs;
   for (int i = 0; i < node.num_inputs; ++i) inputs.push_back(&context.input_at(i));
   const std::vector<bool> owned = OwnedInputs(plan_, program_, node, release);
   PF_ASSIGN_OR_RETURN(std::vector<HeapOutput> made,
@@ -127,6 +128,7 @@ absl::Status StepRunner::Prepare(DynamicNode* dynamic, const NodeContext& contex
 absl::Status StepRunner::Call(const ProgramNode& node, const NodeContext& context) {
   const absl::Span<const int> inputs = program_.InputsOf(node);
   std::vector<Passed> arguments;
+  arguments.reserve(inputs.size());
   for (size_t i = 0; i < inputs.size(); ++i) {
     const Value& value = context.input_at(static_cast<int>(i));
     if (plan_.is_overwritten[inputs[i]] && plan_.held[inputs[i]] == nullptr) {
@@ -143,6 +145,7 @@ absl::Status StepRunner::Call(const ProgramNode& node, const NodeContext& contex
 absl::Status StepRunner::RunCluster(const ProgramNode& node, const NodeContext& context) {
   const absl::Span<const int> inputs = program_.InputsOf(node);
   std::vector<Passed> arguments;
+  arguments.reserve(inputs.size());
   for (size_t i = 0; i < inputs.size(); ++i) {
     arguments.push_back({context.input_at(static_cast<int>(i)), plan_.held[inputs[i]]});
   }

@@ -8,14 +8,19 @@
 namespace permafrost {
 
 absl::StatusOr<std::vector<Passed>> Cluster::Call(absl::Span<const Passed> arguments, const Environment& environment) {
-  std::vector<Shape> shapes;
-  for (const Passed& argument : arguments) shapes.push_back(argument.value.shape);
   if (!Delegates() && without_delegate_ == nullptr) {
     without_delegate_ = std::make_unique<Environment>(environment);
     without_delegate_->delegate = nullptr;
   }
   const Environment& used = Delegates() ? environment : *without_delegate_;
-  PF_ASSIGN_OR_RETURN(PlanCache::Entry * entry, plans_.Acquire(program_, std::move(shapes), used));
+  const auto shape_of = [&](size_t i) -> const Shape& { return arguments[i].value.shape; };
+  PlanCache::Entry* entry = plans_.FindLast(arguments.size(), shape_of);
+  if (entry == nullptr) {
+    std::vector<Shape> shapes;
+    shapes.reserve(arguments.size());
+    for (const Passed& argument : arguments) shapes.push_back(argument.value.shape);
+    PF_ASSIGN_OR_RETURN(entry, plans_.Acquire(program_, std::move(shapes), used));
+  }
   absl::StatusOr<std::vector<Passed>> results = CallPlan(entry->plan.get(), arguments, used);
   if (!results.ok() && plans_.FallBack(program_, entry, used)) {
     results = CallPlan(entry->plan.get(), arguments, used);

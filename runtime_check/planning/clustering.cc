@@ -310,6 +310,7 @@ class Clusterer {
     to.fetch_names = program_.fetch_names;
     to.cluster_depth = program_.cluster_depth;
     new_state_.num_folded = state_.num_folded;
+    new_state_.variables = state_.variables;
     new_number_.assign(program_.tensors.size(), kNone);
     new_position_.assign(program_.nodes.size(), kNone);
     FindResults();

@@ -268,6 +268,7 @@ class Splitter {
     to.calls = program_.calls;
     to.fetch_names = program_.fetch_names;
     result_->state.num_folded = state_.num_folded;
+    result_->state.variables = state_.variables;
     for (const ProgramFeed& feed : program_.feeds) {
       ProgramFeed& copy = to.feeds.emplace_back(feed);
       copy.tensor = AddTensor(feed.tensor);

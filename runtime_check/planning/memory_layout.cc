@@ -356,6 +356,7 @@ class Layout {
   }
 
   void SetValues() {
+    plan_->variables = state_.variables;
     plan_->values.resize(program_.tensors.size());
     plan_->feed_values.resize(program_.feeds.size());
     for (size_t i = 0; i < program_.tensors.size(); ++i) {
@@ -366,6 +367,10 @@ class Layout {
       value.shape = tensor.shape;
       if (tensor.kind == TensorKind::kConstant) {
         if (constant_of_[i] != kNone) value = ViewOf(*plan_->constants[constant_of_[i]]);
+        continue;
+      }
+      if (kHoldsVariables && tensor.objects != nullptr) {
+        value.objects = tensor.objects;
         continue;
       }
       const int region_number = region_of_[i];

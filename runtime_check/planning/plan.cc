@@ -2,12 +2,15 @@
 // the memory.
 #include "runtime_check/planning/plan.h"
 
+#include <algorithm>
 #include <limits>
+#include <memory>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "graph/base/selection.h"
 #include "graph/base/status.h"
+#include "runtime_check/kernels/variable.h"
 #include "runtime_check/packing/packed_weights.h"
 #include "runtime_check/planning/cluster.h"
 #include "runtime_check/planning/clustering.h"
@@ -24,14 +27,19 @@ constexpr size_t kAllConstants = std::numeric_limits<size_t>::max();
 // A value that describes shapes is small; a larger one is a weight.
 constexpr size_t kMostShapeBytes = 1024;
 
+// Selects whether the plan may rely on the current shapes of variables.
+enum class Assumptions : uint8_t { kAllowed, kNone };
+
 class Preparer {
  public:
   // `delegate` may be null.
-  Preparer(const Program& program, const Environment* environment, const Delegate* delegate, PlanState* state)
+  Preparer(const Program& program, const Environment* environment, const Delegate* delegate, Assumptions assumptions,
+           PlanState* state)
       : program_(program),
         environment_(environment),
         delegate_(delegate),
         budget_(environment->budget),
+        assumptions_(assumptions),
         state_(*state) {}
 
   absl::Status Run(absl::Span<const Shape> feed_shapes) {
@@ -74,6 +82,18 @@ class Preparer {
     return KeepInputs(node, std::move(prepared), &state_.nodes[position]);
   }
 
+  // Returns whether the program keeps the shapes of variables on which the preparation relies. A called function may
+  // assign to any variable.
+  bool KeepsAssumedShapes() const {
+    if (!kHoldsVariables || state_.variables == nullptr || state_.variables->assumed.empty()) return true;
+    if (std::any_of(program_.calls.begin(), program_.calls.end(),
+                    [](const FunctionCall& call) { return call.cluster == nullptr; })) {
+      return false;
+    }
+    return std::all_of(program_.nodes.begin(), program_.nodes.end(),
+                       [&](const ProgramNode& node) { return KeepsAssumedShapes(node); });
+  }
+
   // Keeps the constants that dynamic nodes read, which MakeDynamic left to this function.
   absl::Status KeepForDynamic() {
     for (size_t i = 0; i < program_.nodes.size(); ++i) {
@@ -101,6 +121,7 @@ class Preparer {
     }
     if (node.role != FlowRole::kNone) return PrepareFlow(node, result);
     if (node.call >= 0) return MakeDynamic(node, nullptr, result);
+    if (kHoldsVariables && MayReferEarly(node)) return ReferToVariable(node, result);
     const absl::Span<const int> inputs = program_.InputsOf(node);
     for (int i = 0; i < node.num_outputs; ++i) {
       if (HoldsObjects(program_.tensors[node.first_output + i].dtype)) return MakeDynamic(node, nullptr, result);
@@ -130,6 +151,7 @@ class Preparer {
       }
       return MakeDynamic(node, nullptr, result);
     }
+    if (kHoldsVariables) AssumeShape(node, prepared.get());
     if (node.kernel->is_alias() && state_.tensors[inputs[0]].kind == Kind::kConstant) {
       return FoldAlias(node, *prepared, result);
     }
@@ -157,6 +179,72 @@ class Preparer {
     result->kind = NodeState::Kind::kStatic;
     result->prepared = std::move(prepared);
     return absl::OkStatus();
+  }
+
+  // Returns whether the node refers to a variable that can be looked up before the run. Variables are never replaced.
+  bool MayReferEarly(const ProgramNode& node) const {
+    return node.node->op() == ops::kVarHandleOp && environment_->resources != nullptr && !node.may_be_dead &&
+           node.num_inputs == 0 && node.num_outputs == 1 && !state_.tensors[node.first_output].is_fetched;
+  }
+
+  absl::Status ReferToVariable(const ProgramNode& node, NodeState* result) {
+    PreparedNode prepared;
+    PF_RETURN_IF_ERROR(PrepareFor(node, {}, {program_.tensors[node.first_output].dtype}, kAllConstants, &prepared));
+    Value value;
+    PF_ASSIGN_OR_RETURN(std::vector<HeapOutput> made, ComputeNode(*node.node, prepared, {}, &value, *environment_));
+    if (made[0].objects == nullptr) {
+      return absl::InternalError(absl::StrCat(node.node->Describe(), ": the kernel makes no reference"));
+    }
+    TensorState& tensor = state_.tensors[node.first_output];
+    tensor.kind = Kind::kStatic;
+    tensor.shape = value.shape;
+    if (state_.variables == nullptr) state_.variables = std::make_shared<PlannedVariables>();
+    state_.variables->references.push_back(std::move(made[0].objects));
+    tensor.objects = state_.variables->references.back().get();
+    result->kind = NodeState::Kind::kFolded;
+    return absl::OkStatus();
+  }
+
+  // Returns the variable to which a node's first input refers; null if it is not known.
+  const Variable* VariableOf(const ProgramNode& node) const {
+    if (node.num_inputs == 0) return nullptr;
+    const TensorState& handle = state_.tensors[program_.InputsOf(node)[0]];
+    return handle.objects == nullptr ? nullptr : ObjectAs<Variable>(handle.objects->front()).value_or(nullptr).get();
+  }
+
+  // Sets the shape that a node reads from a variable to the current one, if no other shape is declared.
+  void AssumeShape(const ProgramNode& node, PreparedNode* prepared) {
+    if (assumptions_ == Assumptions::kNone || node.node->op() != ops::kReadVariableOp || node.may_be_dead ||
+        prepared->outputs.size() != 1 || !prepared->outputs[0].depends_on_values || !program_.calls.empty()) {
+      return;
+    }
+    const Variable* variable = VariableOf(node);
+    if (variable == nullptr || !variable->is_initialized()) return;
+    const ObjectRef& object = state_.tensors[program_.InputsOf(node)[0]].objects->front();
+    state_.variables->assumed.push_back({std::shared_ptr<const Variable>(object, variable), variable->value.shape()});
+    prepared->outputs[0].shape = variable->value.shape();
+    prepared->outputs[0].depends_on_values = false;
+  }
+
+  bool KeepsAssumedShapes(const ProgramNode& node) const {
+    const Op op = node.node->op();
+    if (op == ops::kAssignVariableOp) {
+      // Without a known variable, it may be any.
+      const Variable* variable = VariableOf(node);
+      if (variable == nullptr || node.num_inputs != 2) return false;
+      const TensorState& value = state_.tensors[program_.InputsOf(node)[1]];
+      return std::all_of(
+          state_.variables->assumed.begin(), state_.variables->assumed.end(), [&](const AssumedShape& assumed) {
+            return assumed.variable.get() != variable || (value.kind != Kind::kDynamic && value.shape == assumed.shape);
+          });
+    }
+    if (op == ops::kReadVariableOp || op == ops::kVarIsInitializedOp || op == ops::kVariableShape ||
+        op == ops::kAssignAddVariableOp || op == ops::kAssignSubVariableOp || op == ops::kResourceGather) {
+      return true;
+    }
+    const Variable* variable = VariableOf(node);
+    return std::none_of(state_.variables->assumed.begin(), state_.variables->assumed.end(),
+                        [&](const AssumedShape& assumed) { return assumed.variable.get() == variable; });
   }
 
   // Prepares a node of control flow. A constant stays constant behind Switch, Enter and Exit. The output of a Merge,
@@ -355,6 +443,7 @@ class Preparer {
   const Environment* environment_;
   const Delegate* delegate_;
   MemoryBudget* budget_;
+  Assumptions assumptions_;
   PlanState& state_;
 };
 
@@ -369,6 +458,25 @@ absl::StatusOr<std::unique_ptr<Plan>> BuildDelegated(const Program& program, Pre
   PF_ASSIGN_OR_RETURN(std::unique_ptr<Plan> plan,
                       LayOut(delegated->lowered->program, std::move(delegated->state), environment));
   plan->lowered = std::move(delegated->lowered);
+  return plan;
+}
+
+absl::StatusOr<std::unique_ptr<Plan>> BuildPlan(const Program& program, absl::Span<const Shape> feed_shapes,
+                                                const Environment* environment, const Delegate* delegate,
+                                                Assumptions assumptions) {
+  PlanState state;
+  Preparer preparer(program, environment, delegate, assumptions, &state);
+  PF_RETURN_IF_ERROR(preparer.Run(feed_shapes));
+  if (kHoldsVariables && !preparer.KeepsAssumedShapes()) {
+    return BuildPlan(program, feed_shapes, environment, delegate, Assumptions::kNone);
+  }
+  if (!selection::kHoldsDelegates || delegate == nullptr) return LayOut(program, std::move(state), environment);
+  std::shared_ptr<ClusteredProgram> clustered;
+  PF_ASSIGN_OR_RETURN(clustered, FormClusters(program, &state));
+  if (clustered == nullptr) return BuildDelegated(program, &preparer, &state, environment);
+  Preparer rest(clustered->program, environment, delegate, assumptions, &state);
+  PF_ASSIGN_OR_RETURN(std::unique_ptr<Plan> plan, BuildDelegated(clustered->program, &rest, &state, environment));
+  plan->clustered = std::move(clustered);
   return plan;
 }
 
@@ -403,17 +511,12 @@ void TensorState::DropMemory() {
 absl::StatusOr<std::unique_ptr<Plan>> BuildPlan(const Program& program, absl::Span<const Shape> feed_shapes,
                                                 const Environment* environment, Delegation delegation) {
   const Delegate* delegate = delegation == Delegation::kAllowed ? environment->delegate : nullptr;
-  PlanState state;
-  Preparer preparer(program, environment, delegate, &state);
-  PF_RETURN_IF_ERROR(preparer.Run(feed_shapes));
-  if (!selection::kHoldsDelegates || delegate == nullptr) return LayOut(program, std::move(state), environment);
-  std::shared_ptr<ClusteredProgram> clustered;
-  PF_ASSIGN_OR_RETURN(clustered, FormClusters(program, &state));
-  if (clustered == nullptr) return BuildDelegated(program, &preparer, &state, environment);
-  Preparer rest(clustered->program, environment, delegate, &state);
-  PF_ASSIGN_OR_RETURN(std::unique_ptr<Plan> plan, BuildDelegated(clustered->program, &rest, &state, environment));
-  plan->clustered = std::move(clustered);
-  return plan;
+  return BuildPlan(program, feed_shapes, environment, delegate, Assumptions::kAllowed);
+}
+
+bool Plan::VariablesFit() const {
+  return std::all_of(variables->assumed.begin(), variables->assumed.end(),
+                     [](const AssumedShape& each) { return each.variable->value.shape() == each.shape; });
 }
 
 absl::Status Plan::failure() const {

@@ -3,6 +3,7 @@
 #ifndef PERMAFROST_RUNTIME_CHECK_PLANNING_PLAN_H_
 #define PERMAFROST_RUNTIME_CHECK_PLANNING_PLAN_H_
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -11,6 +12,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "graph/base/selection.h"
 #include "graph/tensor.h"
 #include "runtime_check/planning/flow_instructions.h"
 #include "runtime_check/planning/plan_report.h"
@@ -73,6 +75,25 @@ struct LoweredProgram {
 };
 
 struct ClusteredProgram;  // cluster.h
+struct Variable;          // runtime_check/kernels/variable.h
+
+// Whether this build has variables.
+inline constexpr bool kHoldsVariables = selection::HoldsAnyOp({"VarHandleOp"});
+
+// The shape of the value of a variable, on which a plan relies. No node of the plan changes it.
+struct AssumedShape {
+  std::shared_ptr<const Variable> variable;
+  Shape shape;
+};
+
+// The variables that a plan looks up before the run.
+struct PlannedVariables {
+  std::vector<std::unique_ptr<std::vector<ObjectRef>>> references;  // The elements of handles.
+  std::vector<AssumedShape> assumed;
+};
+
+// By fetch: memory of earlier results of calls, for results of later ones. Two, since a loop reads one and writes one.
+using SpareResults = std::vector<std::array<std::shared_ptr<HeapOutput>, 2>>;
 
 // The steps, values and memory of one program. Points into itself and into the program and environment, which must
 // outlive it: neither copied nor moved.
@@ -87,6 +108,8 @@ class Plan {
   // Returns the error of a partition or a cluster that failed to run; the plan is then unusable.
   absl::Status failure() const;
   bool HasFailed() const { return !failure().ok(); }
+  // Returns whether the variables that the plan reads still have the shapes that it was made for.
+  bool IsCurrent() const { return !kHoldsVariables || variables == nullptr || VariablesFit(); }
 
   std::vector<Value> values;  // By tensor.
   std::vector<Step> steps;
@@ -106,10 +129,14 @@ class Plan {
   std::vector<std::unique_ptr<KernelState>> states;
   std::vector<std::unique_ptr<DynamicNode>> dynamic_nodes;
   std::vector<std::unique_ptr<std::vector<std::string>>> strings;
-  std::unique_ptr<LoweredProgram> lowered;      // Null unless a delegate runs a part.
+  std::shared_ptr<const PlannedVariables> variables;  // Null unless the plan refers to variables.
+  std::shared_ptr<SpareResults> spare_results;        // Null until the plan is called.
+  std::unique_ptr<LoweredProgram> lowered;            // Null unless a delegate runs a part.
   std::shared_ptr<ClusteredProgram> clustered;  // Null unless the program has clusters; `lowered` is made from it.
 
  private:
+  bool VariablesFit() const;
+
   const Program& program_;
 };
 

@@ -42,7 +42,7 @@ absl::StatusOr<PlanCache::Entry*> PlanCache::Acquire(const Program& program, std
   for (size_t i = entries_.size(); i-- > 0;) {
     if (entries_[i]->is_busy) continue;
     ++num_idle;
-    if (entries_[i]->plan == nullptr || entries_[i]->shapes != shapes) continue;
+    if (entries_[i]->plan == nullptr || entries_[i]->shapes != shapes || !entries_[i]->plan->IsCurrent()) continue;
     const auto found = entries_.begin() + static_cast<ptrdiff_t>(i);
     std::rotate(found, found + 1, entries_.end());
     return entries_.back().get();

@@ -29,11 +29,24 @@ class PlanCache {
   // Limits the number of plans that are not busy to `most_idle` (1 or more).
   explicit PlanCache(size_t most_idle) : most_idle_(most_idle) {}
 
-  // Returns the plan for these shapes, and makes it if it is not in the cache. Drops the least recently used plans when
-  // there are too many, or when they leave too little memory for the new one. A plan that exceeds the memory limit only
-  // with the delegate is made without it. Errors are those of BuildPlan. The entry is valid until the next call, and as
-  // long as it is busy.
+  // Returns the plan for these shapes and the current shapes of variables, and makes it if it is not in the cache.
+  // Drops the least recently used plans when there are too many, or when they leave too little memory for the new one.
+  // A plan that exceeds the memory limit only with the delegate is made without it. Errors are those of BuildPlan. The
+  // entry is valid until the next call, and as long as it is busy.
   absl::StatusOr<Entry*> Acquire(const Program& program, std::vector<Shape> shapes, const Environment& environment);
+
+  // Returns the plan that was used last if it is for the shapes shape_of(0), ... and not busy, else null. Costs less
+  // than Acquire.
+  template <typename ShapeOf>
+  Entry* FindLast(size_t num_shapes, ShapeOf shape_of) const {
+    if (entries_.empty()) return nullptr;
+    Entry* entry = entries_.back().get();
+    if (entry->is_busy || entry->plan == nullptr || entry->shapes.size() != num_shapes) return nullptr;
+    for (size_t i = 0; i < num_shapes; ++i) {
+      if (entry->shapes[i] != shape_of(i)) return nullptr;
+    }
+    return entry->plan->IsCurrent() ? entry : nullptr;
+  }
 
   // Makes the plan again without the delegate if a partition failed in the last run. Returns false if no partition
   // failed or if the new plan fails; after such a failure the entry has no plan.

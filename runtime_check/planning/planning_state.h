@@ -15,6 +15,7 @@
 #include "runtime_check/planning/plan.h"
 #include "runtime_check/planning/prepared_node.h"
 #include "runtime_check/program/program.h"
+#include "runtime_check/resources/runtime_object.h"
 
 namespace permafrost {
 
@@ -40,6 +41,8 @@ struct TensorState {
   std::optional<Tensor> value;            // Set for a constant.
   std::shared_ptr<const Tensor> aligned;  // Set for a constant on first use.
   Reservation value_bytes, aligned_bytes;
+  // The reference to a variable, if the tensor is static and its elements are references. PlannedVariables owns it.
+  std::vector<ObjectRef>* objects = nullptr;
 };
 
 struct NodeState {
@@ -59,6 +62,7 @@ struct NodeState {
 struct PlanState {
   std::vector<TensorState> tensors;
   std::vector<NodeState> nodes;
+  std::shared_ptr<PlannedVariables> variables;  // Null unless the program refers to variables.
   int64_t num_folded = 0;
   DelegationReport delegation;
 };

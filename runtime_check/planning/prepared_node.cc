@@ -16,6 +16,11 @@ namespace {
 constexpr bool kHoldsObjects = (selection::kTypesHere & (selection::SetOf(static_cast<int>(DType::kResource)) |
                                                          selection::SetOf(static_cast<int>(DType::kVariant)))) != 0;
 
+// Returns the status, with the node's description if it is an error. The text is composed for errors only.
+absl::Status OfNode(absl::Status status, const Node& node) {
+  return status.ok() ? status : Annotate(std::move(status), node.Describe());
+}
+
 class Preparation final : public PrepareContext {
  public:
   Preparation(const Node& node, const Kernel& kernel, absl::Span<const PrepareInput> inputs,
@@ -152,9 +157,9 @@ absl::Status PrepareNode(const Node& node, const Kernel& kernel, absl::Span<cons
   *prepared = PreparedNode();
   Preparation context(node, kernel, inputs, output_types, num_threads, value, prepared, packed);
   const absl::Status status = kernel.prepare()(&context);
-  PF_RETURN_IF_ERROR(Annotate(context.value_error(), node.Describe()));
+  PF_RETURN_IF_ERROR(OfNode(context.value_error(), node));
   if (prepared->needs_value_of >= 0) return absl::OkStatus();
-  PF_RETURN_IF_ERROR(Annotate(status, node.Describe()));
+  PF_RETURN_IF_ERROR(OfNode(status, node));
   for (size_t i = 0; i < prepared->outputs.size(); ++i) {
     const OutputSpec& output = prepared->outputs[i];
     if (output.depends_on_values) continue;
@@ -162,7 +167,7 @@ absl::Status PrepareNode(const Node& node, const Kernel& kernel, absl::Span<cons
       return absl::InternalError(absl::StrCat(node.Describe(), ": the kernel gave output ", i, " the shape ",
                                               output.shape.ToString(), ", expected a fully known one"));
     }
-    PF_RETURN_IF_ERROR(Annotate(ValueBytes(output.dtype, output.shape).status(), node.Describe()));
+    PF_RETURN_IF_ERROR(OfNode(ValueBytes(output.dtype, output.shape).status(), node));
   }
   if (kernel.is_alias() && (inputs.empty() || prepared->outputs.empty() || prepared->outputs[0].depends_on_values ||
                             ValueBytes(inputs[0].dtype, inputs[0].shape).value_or(-1) !=
@@ -182,9 +187,13 @@ absl::Status NodeContext::AllocateOutput(int i, Shape shape) {
 absl::StatusOr<HeapOutput> AllocateHeapOutput(DType dtype, Shape shape, MemoryBudget* budget, Value* value) {
   HeapOutput output;
   PF_ASSIGN_OR_RETURN(const int64_t bytes, ValueBytes(dtype, shape));
-  PF_ASSIGN_OR_RETURN(
-      output.reservation,
-      Reservation::Take(budget, bytes, absl::StrCat("a ", DTypeName(dtype), " tensor of shape ", shape.ToString())));
+  absl::StatusOr<Reservation> reservation = Reservation::Take(budget, bytes, "a tensor");
+  if (!reservation.ok()) {
+    // The request is repeated for its message, which takes longer to compose than the rest of this function.
+    return Reservation::Take(budget, bytes, absl::StrCat("a ", DTypeName(dtype), " tensor of shape ", shape.ToString()))
+        .status();
+  }
+  output.reservation = *std::move(reservation);
   value->dtype = dtype;
   value->data = nullptr;
   value->strings = nullptr;
@@ -235,7 +244,7 @@ absl::StatusOr<std::vector<HeapOutput>> ComputeNode(const Node& node, const Prep
     outputs[i].bytes = 0;
     if (spec.depends_on_values) continue;
     absl::StatusOr<HeapOutput> output = AllocateHeapOutput(spec.dtype, spec.shape, budget, &outputs[i]);
-    PF_RETURN_IF_ERROR(Annotate(output.status(), node.Describe()));
+    PF_RETURN_IF_ERROR(OfNode(output.status(), node));
     made[i] = *std::move(output);
   }
   Value scratch_value;
@@ -243,26 +252,24 @@ absl::StatusOr<std::vector<HeapOutput>> ComputeNode(const Node& node, const Prep
   if (prepared.scratch_bytes > 0) {
     absl::StatusOr<HeapOutput> block =
         AllocateHeapOutput(DType::kInt8, Shape({prepared.scratch_bytes}), budget, &scratch_value);
-    PF_RETURN_IF_ERROR(Annotate(block.status(), node.Describe()));
+    PF_RETURN_IF_ERROR(OfNode(block.status(), node));
     scratch = *std::move(block);
   }
   NodeContext context(&node, inputs, outputs, num_outputs, scratch_value.data, prepared.state.get(), &environment);
   context.set_owned(owned);
-  std::vector<bool> allocated(prepared.outputs.size(), false);
   const auto allocate = [&](int i, Shape shape, Value* output) -> absl::Status {
     if (!prepared.outputs[i].depends_on_values) {
       return absl::InternalError(absl::StrCat("the kernel allocates output ", i, ", whose shape Prepare has set"));
     }
     PF_ASSIGN_OR_RETURN(made[i], AllocateHeapOutput(prepared.outputs[i].dtype, std::move(shape), budget, output));
-    allocated[i] = true;
     return absl::OkStatus();
   };
   const NodeContext::AllocateFunction allocate_function = allocate;
   context.set_allocate(&allocate_function);
-  PF_RETURN_IF_ERROR(Annotate(RunKernel(prepared.compute, &context), node.Describe()));
+  PF_RETURN_IF_ERROR(OfNode(RunKernel(prepared.compute, &context), node));
   PF_RETURN_IF_ERROR(CheckNotCancelled());
   for (int i = 0; i < num_outputs; ++i) {
-    if (prepared.outputs[i].depends_on_values && !allocated[i]) {
+    if (prepared.outputs[i].depends_on_values && !outputs[i].shape.IsFullyKnown()) {
       return absl::InternalError(absl::StrCat(node.Describe(), ": the kernel did not allocate output ", i));
     }
   }

@@ -20,7 +20,6 @@ absl::StatusOr<std::vector<Passed>> CompiledFunction::Call(absl::Span<const Pass
     return absl::InvalidArgumentError(absl::StrCat("function '", name(), "': found ", arguments.size(),
                                                    " arguments, expected ", program_.feeds.size()));
   }
-  std::vector<Shape> shapes;
   for (size_t i = 0; i < arguments.size(); ++i) {
     const DType expected = program_.tensors[program_.feeds[i].tensor].dtype;
     if (arguments[i].value.dtype != expected) {
@@ -28,24 +27,31 @@ absl::StatusOr<std::vector<Passed>> CompiledFunction::Call(absl::Span<const Pass
                                                      DTypeName(arguments[i].value.dtype), ", expected ",
                                                      DTypeName(expected)));
     }
-    shapes.push_back(arguments[i].value.shape);
   }
   if (*environment.call_depth >= FunctionTable::kMostNested) {
     return absl::ResourceExhaustedError(absl::StrCat("function '", name(), "': calls nest deeper than ",
                                                      FunctionTable::kMostNested, "; does it call itself without end?"));
   }
-  const absl::StatusOr<PlanCache::Entry*> entry = plans_.Acquire(program_, std::move(shapes), environment);
-  PF_RETURN_IF_ERROR(Annotate(entry.status(), absl::StrCat("function '", name(), "'")));
-  (*entry)->is_busy = true;
+  const auto shape_of = [&](size_t i) -> const Shape& { return arguments[i].value.shape; };
+  PlanCache::Entry* entry = plans_.FindLast(arguments.size(), shape_of);
+  if (entry == nullptr) {
+    std::vector<Shape> shapes;
+    shapes.reserve(arguments.size());
+    for (const Passed& argument : arguments) shapes.push_back(argument.value.shape);
+    absl::StatusOr<PlanCache::Entry*> acquired = plans_.Acquire(program_, std::move(shapes), environment);
+    if (!acquired.ok()) return Annotate(acquired.status(), absl::StrCat("function '", name(), "'"));
+    entry = *acquired;
+  }
+  entry->is_busy = true;
   ++*environment.call_depth;
-  absl::StatusOr<std::vector<Passed>> results = Run((*entry)->plan.get(), arguments, environment);
-  if (!results.ok() && plans_.FallBack(program_, *entry, environment)) {
-    results = Run((*entry)->plan.get(), arguments, environment);
+  absl::StatusOr<std::vector<Passed>> results = Run(entry->plan.get(), arguments, environment);
+  if (!results.ok() && plans_.FallBack(program_, entry, environment)) {
+    results = Run(entry->plan.get(), arguments, environment);
   }
   --*environment.call_depth;
-  (*entry)->is_busy = false;
-  if ((*entry)->plan != nullptr) {
-    for (std::shared_ptr<HeapOutput>& held : (*entry)->plan->held) held.reset();
+  entry->is_busy = false;
+  if (entry->plan != nullptr) {
+    for (std::shared_ptr<HeapOutput>& held : entry->plan->held) held.reset();
   }
   if (results.ok() || !environment.AnnotatesCalls()) return results;
   return Annotate(results.status(), absl::StrCat("function '", name(), "'"));

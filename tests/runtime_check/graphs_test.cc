@@ -7,6 +7,7 @@
 #include <memory>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/numbers.h"
@@ -85,7 +86,8 @@ bool KeepsState(const RecordedGraph& recorded) {
   return std::any_of(nodes.begin(), nodes.end(), [](const Node* node) { return node->op() == ops::kVarHandleOp; });
 }
 
-// Runs all recorded runs with these fetches, `times` times, and compares the results.
+// Runs all recorded runs with these fetches, `times` times, and compares the results: after each run, and after all,
+// since a later run must not change the results of an earlier one.
 void RunAll(const RecordedGraph& recorded, const std::vector<int>& fetched, int num_threads, int times = 2,
             const std::string& delegate_name = kReferenceDelegate) {
   const RecordedRun& first = recorded.runs.begin()->second;
@@ -98,20 +100,26 @@ void RunAll(const RecordedGraph& recorded, const std::vector<int>& fetched, int 
   options.delegate = *std::move(delegate);
   auto session = Session::Create(*recorded.graph, Names(first.in), fetches, options);
   ASSERT_TRUE(session.ok()) << session.status();
+  std::vector<std::pair<int, std::vector<Tensor>>> kept;  // Numbers of runs, and their results.
+  const auto compare = [&](int number, const std::vector<Tensor>& outputs) {
+    for (size_t i = 0; i < fetched.size(); ++i) {
+      OutputDifference difference = CompareTensors(recorded.runs.at(number).out.at(fetched[i]).value, outputs[i]);
+      difference.scale_floor = 1;  // Results below one may differ by the tolerance itself.
+      EXPECT_TRUE(difference.IsWithin(delegate_name == kReferenceDelegate ? kTolerance : kDelegateTolerance))
+          << "run " << number << ", " << fetches[i] << ": " << difference.ToString();
+    }
+  };
   for (int time = 0; time < times; ++time) {
     for (const auto& [number, run] : recorded.runs) {
       std::vector<Tensor> feeds;
       for (const auto& [index, tensor] : run.in) feeds.push_back(tensor.value);
-      const absl::StatusOr<std::vector<Tensor>> outputs = (*session)->Run(feeds);
+      absl::StatusOr<std::vector<Tensor>> outputs = (*session)->Run(feeds);
       ASSERT_TRUE(outputs.ok()) << "run " << number << ": " << outputs.status();
-      for (size_t i = 0; i < fetched.size(); ++i) {
-        OutputDifference difference = CompareTensors(run.out.at(fetched[i]).value, (*outputs)[i]);
-        difference.scale_floor = 1;  // Results below one may differ by the tolerance itself.
-        EXPECT_TRUE(difference.IsWithin(delegate_name == kReferenceDelegate ? kTolerance : kDelegateTolerance))
-            << "run " << number << ", " << fetches[i] << ": " << difference.ToString();
-      }
+      compare(number, *outputs);
+      kept.emplace_back(number, *std::move(outputs));
     }
   }
+  for (const auto& [number, outputs] : kept) compare(number, outputs);
 }
 
 class GraphsTest : public testing::TestWithParam<std::string> {};
