@@ -113,9 +113,10 @@ class Chooser {
 
   absl::StatusOr<std::unique_ptr<Session>> Open(const std::string& precision, std::shared_ptr<const PrecisionPlan> plan,
                                                 PieceCallback on_piece = nullptr) const {
-    DelegateOptions delegate_options;
+    DelegateOptions delegate_options = options_.delegate;
     delegate_options.precision = precision;
     delegate_options.plan = std::move(plan);
+    delegate_options.packed = {};
     SessionOptions session_options = session_options_;
     session_options.on_piece = std::move(on_piece);
     PF_ASSIGN_OR_RETURN(session_options.delegate, MakeDelegate(name_, delegate_options));

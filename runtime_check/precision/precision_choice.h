@@ -11,6 +11,7 @@
 #include "graph/graph.h"
 #include "graph/tensor.h"
 #include "runtime_check/checking/output_error.h"
+#include "runtime_check/delegates/delegate_options.h"
 #include "runtime_check/precision/precision_plan.h"
 #include "runtime_check/precision/value_range.h"
 #include "runtime_check/session.h"
@@ -23,6 +24,8 @@ struct ChoiceOptions {
   RangeMethod calibration = RangeMethod::kMse;    // Selects the ranges of 8-bit values.
   std::vector<std::vector<Tensor>> calibrate_on;  // Calibration inputs; empty: the samples.
   double search_seconds = 60;                     // Approximate limit on the search for a "mixed" plan.
+  // The switches of the delegate, such as no_winograd. Precision, plan and packed weights are those of each trial.
+  DelegateOptions delegate;
 };
 
 struct PrecisionTrial {

@@ -14,6 +14,7 @@
 #include "tools/measuring/device.h"
 #include "tools/measuring/device_estimate.h"
 #include "tools/measuring/node_work.h"
+#include "tools/model/run_options.h"
 
 namespace permafrost {
 namespace {
@@ -25,10 +26,12 @@ absl::Status Finished(bool was_interrupted) {
 
 absl::Status Compare(const BenchmarkModelOptions& options, const BenchmarkSubject& subject, SessionOptions session,
                      const ContestLimits& limits, const Console& console) {
-  const int most_threads = SettledRunFlags(options).threads;
+  const RunFlags run = SettledRunFlags(options);
   session.delegate = nullptr;
-  PF_ASSIGN_OR_RETURN(const Comparison comparison,
-                      CompareConfigurations(subject, AllConfigurations(most_threads), session, limits, console));
+  DelegateOptions switches;
+  SetSwitches(run, &switches);
+  PF_ASSIGN_OR_RETURN(const Comparison comparison, CompareConfigurations(subject, AllConfigurations(run.threads),
+                                                                         session, switches, limits, console));
   console.Progress("");
   if (options.json) {
     JsonWriter json(console.out);

@@ -22,19 +22,23 @@ namespace {
 using Objections = std::map<std::pair<std::string, std::string>, std::string>;
 
 absl::StatusOr<Objections> FindObjections(const BenchmarkSubject& subject,
-                                          const std::vector<Configuration>& configurations, SessionOptions options,
+                                          const std::vector<Configuration>& configurations,
+                                          const SessionOptions& options, const DelegateOptions& switches,
                                           const Console& console) {
   Objections objections;
   std::vector<std::string> feeds;
   for (const BenchmarkInput& input : subject.inputs()) feeds.push_back(input.name);
   if (subject.outputs().empty()) return objections;
+  ChoiceOptions choice_options;
+  choice_options.delegate = switches;
   for (const DelegateInfo& info : KnownDelegates()) {
     const bool is_asked = std::any_of(configurations.begin(), configurations.end(),
                                       [&](const Configuration& one) { return one.delegate == info.name; });
     if (!is_asked || info.is_reference || Interruption::IsRequested()) continue;
     console.Progress(absl::StrCat("checking the answers of ", info.name));
-    PF_ASSIGN_OR_RETURN(const PrecisionChoice choice, ChoosePrecision(subject.graph(), feeds, subject.outputs(),
-                                                                      {subject.feeds()}, info.name, options));
+    PF_ASSIGN_OR_RETURN(const PrecisionChoice choice,
+                        ChoosePrecision(subject.graph(), feeds, subject.outputs(), {subject.feeds()}, info.name,
+                                        options, choice_options));
     for (const PrecisionTrial& trial : choice.trials) {
       if (trial.is_within_budget) continue;
       objections[{info.name, trial.precision}] = trial.reason;
@@ -44,9 +48,8 @@ absl::StatusOr<Objections> FindObjections(const BenchmarkSubject& subject,
 }
 
 absl::StatusOr<std::unique_ptr<Session>> NewSession(const BenchmarkSubject& subject, const Configuration& configuration,
-                                                    SessionOptions options) {
+                                                    SessionOptions options, DelegateOptions delegate_options) {
   options.num_threads = configuration.num_threads;
-  DelegateOptions delegate_options;
   delegate_options.precision = configuration.precision;
   PF_ASSIGN_OR_RETURN(options.delegate, MakeDelegate(configuration.delegate, delegate_options));
   return subject.NewSession(std::move(options));
@@ -115,9 +118,9 @@ std::vector<Configuration> AllConfigurations(int most_threads) {
 
 absl::StatusOr<Comparison> CompareConfigurations(const BenchmarkSubject& subject,
                                                  const std::vector<Configuration>& configurations,
-                                                 const SessionOptions& options, const ContestLimits& limits,
-                                                 const Console& console) {
-  PF_ASSIGN_OR_RETURN(const Objections objections, FindObjections(subject, configurations, options, console));
+                                                 const SessionOptions& options, const DelegateOptions& switches,
+                                                 const ContestLimits& limits, const Console& console) {
+  PF_ASSIGN_OR_RETURN(const Objections objections, FindObjections(subject, configurations, options, switches, console));
   Comparison comparison;
   std::vector<std::unique_ptr<Session>> sessions;
   std::vector<Contestant> contestants;
@@ -131,7 +134,7 @@ absl::StatusOr<Comparison> CompareConfigurations(const BenchmarkSubject& subject
     console.Progress(absl::StrCat("preparing ", configuration.Flags()));
     const DelegateInfo* delegate = FindDelegateInfo(configuration.delegate);
     const bool is_reference = delegate != nullptr && delegate->is_reference;
-    absl::StatusOr<std::unique_ptr<Session>> session = NewSession(subject, configuration, options);
+    absl::StatusOr<std::unique_ptr<Session>> session = NewSession(subject, configuration, options, switches);
     if (!session.ok()) {
       if (is_reference) return session.status();
       compared.objection = absl::StrCat("does not run: ", session.status().message());

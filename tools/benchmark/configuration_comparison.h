@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "runtime_check/delegates/delegate_options.h"
 #include "runtime_check/session.h"
 #include "tools/benchmark/benchmark_subject.h"
 #include "tools/command_line/console.h"
@@ -51,12 +52,12 @@ struct Comparison {
 // the number of processors.
 std::vector<Configuration> AllConfigurations(int most_threads);
 
-// Compares configurations. `options` holds no delegate. Returns errors of the reference kernels only; an error of a
-// configuration becomes its objection.
+// Compares configurations. `options` holds no delegate; `switches` has the switches of all delegates. Returns errors of
+// the reference kernels only; an error of a configuration becomes its objection.
 absl::StatusOr<Comparison> CompareConfigurations(const BenchmarkSubject& subject,
                                                  const std::vector<Configuration>& configurations,
-                                                 const SessionOptions& options, const ContestLimits& limits,
-                                                 const Console& console);
+                                                 const SessionOptions& options, const DelegateOptions& switches,
+                                                 const ContestLimits& limits, const Console& console);
 
 void PrintComparison(const Comparison& comparison, const Console& console);
 // Writes the comparison as one object.

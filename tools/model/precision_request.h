@@ -17,12 +17,13 @@ inline constexpr absl::string_view kAutoPrecision = "auto";
 
 // Runs ChoosePrecision on all precisions of the delegate, or on `precision` alone. All samples calibrate. Only the
 // first 8 measure accuracy: more would slow the choice down and hardly improve it. The delegate in `session_options` is
-// ignored.
+// ignored; `switches` has the switches of the delegate that is tried.
 absl::StatusOr<PrecisionChoice> ChooseOnSamples(const Graph& graph, absl::Span<const Endpoint> inputs,
                                                 absl::Span<const Endpoint> outputs,
                                                 absl::Span<const std::vector<Tensor>> samples,
                                                 const std::string& delegate, const std::string& precision,
-                                                RangeMethod calibration, SessionOptions session_options);
+                                                RangeMethod calibration, SessionOptions session_options,
+                                                const DelegateOptions& switches = {});
 
 }  // namespace permafrost
 

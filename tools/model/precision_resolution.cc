@@ -13,6 +13,7 @@
 #include "tools/model/kept_weights.h"
 #include "tools/model/precision_plan_file.h"
 #include "tools/model/precision_request.h"
+#include "tools/model/run_options.h"
 
 namespace permafrost {
 namespace {
@@ -68,8 +69,11 @@ absl::StatusOr<ResolvedPrecision> Choose(const RunFlags& run, const ModelToRun& 
                                          absl::Span<const std::vector<Tensor>> samples, const SessionOptions& chosen,
                                          Console& console) {
   PF_ASSIGN_OR_RETURN(const RangeMethod calibration, RangeMethodOf(run.calibration));
-  PF_ASSIGN_OR_RETURN(const PrecisionChoice choice, ChooseOnSamples(model.graph, model.inputs, model.outputs, samples,
-                                                                    run.delegate, run.precision, calibration, chosen));
+  DelegateOptions switches;
+  SetSwitches(run, &switches);
+  PF_ASSIGN_OR_RETURN(const PrecisionChoice choice,
+                      ChooseOnSamples(model.graph, model.inputs, model.outputs, samples, run.delegate, run.precision,
+                                      calibration, chosen, switches));
   for (const PrecisionTrial& trial : choice.trials) {
     PrintTrial(trial, trial.precision == choice.precision, run.explain, console);
     if (run.precision != kAutoPrecision && trial.milliseconds == 0) {

@@ -125,6 +125,30 @@ TEST_F(PrecisionChoiceTest, RefusesToCalibrateOnWhatIsNotFinite) {
   EXPECT_NE(choice->trials[1].reason, "");
 }
 
+// A form of Winograd has other errors than the direct one.
+TEST(PrecisionChoiceSwitchesTest, AppliesTheSwitchesOfTheDelegate) {
+  const Shape image = {1, 28, 28, 64};
+  ImageGraph graph(image);
+  graph.Convolution("out", "x", {3, 3, 64, 64});
+  const std::vector<std::vector<Tensor>> samples = {{SomeFloats(image, 1)}};
+  const auto error = [&](bool no_winograd) {
+    ChoiceOptions options;
+    options.precisions = {"f32"};
+    options.delegate.no_winograd = no_winograd;
+    const auto choice = ChoosePrecision(graph.graph(), {"x"}, {"out"}, samples, "onednn", {}, options);
+    EXPECT_TRUE(choice.ok()) << choice.status();
+    return choice.ok() ? choice->trials[0].worst_relative_rms : 0;
+  };
+  SessionOptions options;
+  options.delegate = *MakeDelegate("onednn", {});
+  const auto session = Session::Create(graph.graph(), {"x"}, {"out"}, options);
+  ASSERT_TRUE(session.ok() && (*session)->Run(samples[0]).ok());
+  const auto partitions = (*session)->report().delegation.partitions;
+  ASSERT_THAT(partitions, SizeIs(1));
+  if (partitions[0].pieces[0].find("(winograd") == std::string::npos) GTEST_SKIP() << partitions[0].pieces[0];
+  EXPECT_LT(error(true), error(false));
+}
+
 TEST_F(PrecisionChoiceTest, NeedsSamplesAndAKnownDelegate) {
   EXPECT_THAT(std::string(ChoosePrecision(graph_.graph(), {"x"}, {"out"}, {}, "onednn", {}).status().message()),
               HasSubstr("sample inputs: found none"));
