@@ -516,8 +516,8 @@ std::vector<std::string> LoopPlan::Describe() const {
   for (const BatchedProduct& batched : batched_) {
     const PackedShape& shape = matrices_[batched.matrix].shape;
     lines.push_back(absl::StrCat("product of ", batched.rows, "x", batched.range.end - batched.range.begin, " and ",
-                                 batched.range.end - batched.range.begin, "x", shape.columns, " for ", ahead_,
-                                 ahead_ == 1 ? " iteration" : " iterations at once"));
+                                 batched.range.end - batched.range.begin, "x", shape.columns,
+                                 ahead_ == 1 ? "" : absl::StrCat(" for up to ", ahead_, " iterations at once")));
   }
   for (const LoopStep& step : steps_) {
     if (step.kind == LoopStep::Kind::kProduct) {
