@@ -224,7 +224,7 @@ class Benchmark {
     // The comparison modes may run several models with one delegate.
     const ModelToRun model = {graph, graph.inputs(), graph.outputs(), options_.subject.graph, !AsksQuestion(options_)};
     PF_ASSIGN_OR_RETURN(std::vector<InputSet> samples,
-                        ReadCalibrationInputs(files_, run_.calibration_inputs, options_.image, {}, graph.inputs()));
+                        ReadCalibrationInputs(files_, run_.calibration_inputs, options_.image, {}, graph));
     if (samples.empty()) samples.push_back(subject_->feeds());
     for (const BenchmarkInput& input : subject_->inputs()) {
       if (!input.has_chosen_sizes) continue;

@@ -265,7 +265,7 @@ absl::StatusOr<std::vector<PackedFor>> PackFor(const ConvertGraphdefMemmappedFor
                       ReadCalibrationInputs(files, options.calibration_inputs, options.image, {}, graph->inputs()));
   std::vector<InputSet> samples;
   if (!pieces.empty()) {
-    PF_ASSIGN_OR_RETURN(samples, ReadInputSets(files, pieces, graph->inputs()));
+    PF_ASSIGN_OR_RETURN(samples, ReadInputSets(files, pieces, *graph));
   } else if (!calibration.empty()) {
     samples = calibration;
   } else {

@@ -167,7 +167,7 @@ absl::Status ReduceModel(const ReduceModelOptions& options, FileSystem& files, C
   const bool needs_inputs = test->NeedsInputs() || !options.out_inputs.empty();
   model.inputs.resize(model.graph->inputs().size());
   if (!pieces.empty()) {
-    PF_ASSIGN_OR_RETURN(const std::vector<InputSet> sets, ReadInputSets(files, pieces, model.graph->inputs()));
+    PF_ASSIGN_OR_RETURN(const std::vector<InputSet> sets, ReadInputSets(files, pieces, *model.graph));
     if (sets.size() != 1) {
       return absl::InvalidArgumentError(absl::StrCat("--inputs: found ", sets.size(), " sets of inputs, expected one"));
     }

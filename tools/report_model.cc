@@ -222,8 +222,7 @@ class Reporter {
       if (!made.ok()) return absl::OkStatus();
       sets = *std::move(made);
     } else {
-      PF_ASSIGN_OR_RETURN(const std::vector<InputSet> read,
-                          ReadInputSets(files_, pieces, first.inputs(), /*any_batch=*/true));
+      PF_ASSIGN_OR_RETURN(const std::vector<InputSet> read, ReadInputSets(files_, pieces, first, /*any_batch=*/true));
       PF_ASSIGN_OR_RETURN(sets, SplitBatches(read, kBatch));
     }
     Labels labels;
@@ -341,7 +340,7 @@ class Reporter {
       SessionOptions session = run_options_.chosen;
       const ModelToRun model = {graph, graph.inputs(), graph.outputs(), paths_[i]};
       PF_ASSIGN_OR_RETURN(std::vector<InputSet> samples,
-                          ReadCalibrationInputs(files_, flags.calibration_inputs, options_.image, {}, graph.inputs()));
+                          ReadCalibrationInputs(files_, flags.calibration_inputs, options_.image, {}, graph));
       if (samples.empty()) samples.push_back(subjects_[i]->feeds());
       PF_ASSIGN_OR_RETURN(const KeptWeights kept, ResolveDelegate(flags, model, samples, files_, &session, console_));
       kept_.push_back(kept);

@@ -198,7 +198,7 @@ class Run {
     }
     report_.has_real_inputs = !pieces.empty();
     if (report_.has_real_inputs) {
-      PF_ASSIGN_OR_RETURN(std::vector<InputSet> sets, ReadInputSets(files_, pieces, graph_->inputs()));
+      PF_ASSIGN_OR_RETURN(std::vector<InputSet> sets, ReadInputSets(files_, pieces, *graph_));
       verifier_ = std::make_unique<Verifier>(*graph_, std::move(sets), ToolSessionOptions(num_threads_, files_),
                                              options_.max_time);
     } else {

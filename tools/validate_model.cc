@@ -247,7 +247,7 @@ absl::StatusOr<Questions> ArrayQuestions(const ValidateModelOptions& options, co
   if (pieces.empty()) {
     PF_ASSIGN_OR_RETURN(sets, SeededInputSets(reference, reference.inputs(), options.seed, options.samples));
   } else {
-    PF_ASSIGN_OR_RETURN(sets, ReadInputSets(files, pieces, reference.inputs(), /*any_batch=*/true));
+    PF_ASSIGN_OR_RETURN(sets, ReadInputSets(files, pieces, reference, /*any_batch=*/true));
     const int64_t fixed = FixedBatch(reference.inputs());
     PF_ASSIGN_OR_RETURN(sets, SplitBatches(sets, options.batch > 0 ? options.batch
                                                  : fixed > 0       ? fixed
@@ -540,7 +540,7 @@ absl::Status ValidateModel(const ValidateModelOptions& options, FileSystem& file
   if (!options.run.precision.empty()) {
     console.Progress("settling the precision");
     PF_ASSIGN_OR_RETURN(sets, ReadCalibrationInputs(files, options.run.calibration_inputs, options.image,
-                                                    LimitsOf(options), reference->inputs()));
+                                                    LimitsOf(options), *reference));
     if (sets.empty()) {
       PF_ASSIGN_OR_RETURN(sets, FirstSets(*questions.source));
     }

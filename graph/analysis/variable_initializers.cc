@@ -1,8 +1,10 @@
 // Pairs assignments with the variables that they initialise.
 #include "graph/analysis/variable_initializers.h"
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "graph/analysis/order.h"
 #include "graph/ops/op.h"
 
 namespace permafrost {
@@ -22,21 +24,34 @@ bool HasInitializersName(const Node& node) { return node.name() == VariableIniti
 std::string VariableInitializerName(const Node& variable) { return absl::StrCat(variable.name(), "/Assign"); }
 
 std::vector<Node*> VariableInitializers(const Graph& graph) {
-  // By id of the variable.
-  std::vector<bool> has_named(graph.id_limit(), false);
-  std::vector<uint8_t> num_const(graph.id_limit(), 0);
-  std::vector<Node*> assigns, initializers;
-  for (Node* node = graph.first(); node != nullptr; node = node->next()) {
-    if (!Assigns(*node)) continue;
-    assigns.push_back(node);
-    const uint32_t variable = node->input(0).node->id();
-    if (HasInitializersName(*node)) has_named[variable] = true;
-    if (AssignsConst(*node) && num_const[variable] < 2) ++num_const[variable];
+  std::vector<Node*> outputs;
+  for (const Endpoint& output : graph.outputs()) {
+    if (output.node != nullptr) outputs.push_back(output.node);
   }
+  const std::vector<bool> runs = ReachedBackwards(graph, outputs, {});
+  // The candidates of a variable, by its id.
+  struct Candidates {
+    Node* named = nullptr;
+    std::vector<Node*> constant, isolated;  // Constant ones, and those of them without control edges.
+  };
+  absl::flat_hash_map<uint32_t, Candidates> candidates;
+  std::vector<Node*> assigns;
+  for (Node* node = graph.first(); node != nullptr; node = node->next()) {
+    if (!Assigns(*node) || runs[node->id()]) continue;
+    assigns.push_back(node);
+    Candidates& found = candidates[node->input(0).node->id()];
+    if (HasInitializersName(*node)) found.named = node;
+    if (!AssignsConst(*node)) continue;
+    found.constant.push_back(node);
+    if (node->uses().empty() && node->num_inputs() == node->num_data_inputs()) found.isolated.push_back(node);
+  }
+  std::vector<Node*> initializers;
   for (Node* node : assigns) {
-    const uint32_t variable = node->input(0).node->id();
-    const bool is_only = AssignsConst(*node) && num_const[variable] == 1;
-    if (has_named[variable] ? HasInitializersName(*node) : is_only) initializers.push_back(node);
+    const Candidates& found = candidates[node->input(0).node->id()];
+    const Node* chosen = found.named;
+    if (chosen == nullptr && found.constant.size() == 1) chosen = found.constant[0];
+    if (chosen == nullptr && found.isolated.size() == 1) chosen = found.isolated[0];
+    if (node == chosen) initializers.push_back(node);
   }
   return initializers;
 }

@@ -13,9 +13,10 @@ namespace permafrost {
 // Returns the name of the initialiser of a variable, by TensorFlow's convention.
 std::string VariableInitializerName(const Node& variable);
 
-// Returns the initialisers of the variables (VarHandleOp) of a graph, in the order of the graph: for each variable the
-// AssignVariableOp `<variable>/Assign`, or, if there is none, the only assignment of a Const, since nodes may have been
-// renamed. O(nodes).
+// Returns the initialisers of the variables (VarHandleOp) of a graph, in the order of the graph. An initialiser is an
+// assignment on which no declared output depends. If a variable has several: the one called `<variable>/Assign`, else
+// the only one of a Const, else the only one of a Const without control inputs and readers, else none. So they are
+// found after nodes were renamed, too. O(nodes).
 std::vector<Node*> VariableInitializers(const Graph& graph);
 
 // True for a table that nodes of FillsTable fill.

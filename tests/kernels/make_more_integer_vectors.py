@@ -12,7 +12,7 @@ import numpy as np
 
 import make_integer_vectors
 
-KINDS = {'float32': 0, 'int32': 2, 'uint8': 3, 'bool': 6, 'int16': 7, 'int8': 9}
+KINDS = {'float32': 0, 'int32': 2, 'uint8': 3, 'int64': 4, 'bool': 6, 'int16': 7, 'int8': 9}
 
 
 class Maker:

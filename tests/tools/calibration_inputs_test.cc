@@ -55,7 +55,7 @@ class CalibrationInputsTest : public testing::Test {
   absl::StatusOr<std::vector<InputSet>> Read(const std::vector<std::string>& lists,
                                              const std::vector<std::string>& inputs) {
     EXPECT_TRUE(graph_->DeclareInterface(inputs, {}).ok());
-    return ReadCalibrationInputs(RealFileSystem(), lists, {}, {}, graph_->inputs());
+    return ReadCalibrationInputs(RealFileSystem(), lists, {}, {}, *graph_);
   }
   std::string Message(const std::vector<std::string>& lists, const std::vector<std::string>& inputs) {
     return std::string(Read(lists, inputs).status().message());

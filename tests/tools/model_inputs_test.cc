@@ -27,7 +27,7 @@ class ModelInputsTest : public TestInFolder {
   absl::StatusOr<std::vector<InputSet>> Read(std::vector<std::string> pieces, std::vector<std::string> inputs,
                                              bool any_batch = false) {
     EXPECT_TRUE(graph_->DeclareInterface(inputs, {}).ok());
-    return ReadInputSets(RealFileSystem(), pieces, graph_->inputs(), any_batch);
+    return ReadInputSets(RealFileSystem(), pieces, *graph_, any_batch);
   }
 
   std::unique_ptr<Graph> graph_;

@@ -9,6 +9,7 @@
 #include "graph/base/status.h"
 #include "graph/ops/op_schema.h"
 #include "io/formats/npy.h"
+#include "io/formats/tflite/metadata.h"
 #include "runtime_check/checking/seeded_inputs.h"
 #include "tools/model/input_sizes.h"
 
@@ -30,7 +31,8 @@ absl::StatusOr<std::vector<std::string>> MatchingFiles(FileSystem& files, const 
 }
 
 // Returns the input for "name=file", and sets the path; without a name, returns the only input.
-absl::StatusOr<size_t> InputOf(const std::string& piece, absl::Span<const Endpoint> inputs, std::string* path) {
+absl::StatusOr<size_t> InputOf(const std::string& piece, const Graph& model, std::string* path) {
+  const std::vector<Endpoint>& inputs = model.inputs();
   const size_t equals = piece.find('=');
   if (equals == std::string::npos) {
     *path = piece;
@@ -44,6 +46,10 @@ absl::StatusOr<size_t> InputOf(const std::string& piece, absl::Span<const Endpoi
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (inputs[i].text == name) return i;
     names.push_back(inputs[i].text);
+  }
+  for (const auto& [argument, node] : SignatureNames(model)) {
+    const auto named = std::find(names.begin(), names.end(), node);
+    if (argument == name && named != names.end()) return static_cast<size_t>(named - names.begin());
   }
   const std::string suggestion = DidYouMean(name, names);
   return absl::InvalidArgumentError(absl::StrCat(
@@ -93,11 +99,12 @@ absl::StatusOr<Tensor> ReadNpyFile(FileSystem& files, const std::string& path) {
 }
 
 absl::StatusOr<std::vector<InputSet>> ReadInputSets(FileSystem& files, absl::Span<const std::string> pieces,
-                                                    absl::Span<const Endpoint> inputs, bool any_batch) {
+                                                    const Graph& model, bool any_batch) {
+  const std::vector<Endpoint>& inputs = model.inputs();
   std::vector<std::vector<Tensor>> by_input(inputs.size());
   for (const std::string& piece : pieces) {
     std::string path;
-    PF_ASSIGN_OR_RETURN(const size_t input, InputOf(piece, inputs, &path));
+    PF_ASSIGN_OR_RETURN(const size_t input, InputOf(piece, model, &path));
     PF_ASSIGN_OR_RETURN(const std::vector<std::string> paths, MatchingFiles(files, path));
     for (const std::string& file : paths) {
       PF_ASSIGN_OR_RETURN(Tensor tensor, ReadNpyFile(files, file));

@@ -22,13 +22,15 @@ using InputSet = std::vector<Tensor>;
 // Reads the array in an NPY file. Errors name the file.
 absl::StatusOr<Tensor> ReadNpyFile(FileSystem& files, const std::string& path);
 
-// Reads the inputs given by a flag such as --verify_inputs: pieces "file.npy" or "name=file.npy". A "*" or "?" in the
-// last part of a path selects all matching files, sorted by name. With one input, every file is a separate set. With
-// several inputs, the files of each input are named, and the n-th files of all inputs form a set. Checks tensors
-// against the type and shape of the input: InvalidArgument with found and expected. With `any_batch`, dimension 0 may
-// have any size.
+// Reads the inputs of `model` given by a flag such as --verify_inputs: pieces "file.npy" or "name=file.npy". A name is
+// that of a declared input, or an argument of the signature of the TensorFlow Lite model that the graph was read from.
+// A
+// "*" or "?" in the last part of a path selects all matching files, sorted by name. With one input, every file is a
+// separate set. With several inputs, the files of each input are named, and the n-th files of all inputs form a set.
+// Checks tensors against the type and shape of the input: InvalidArgument with found and expected. With `any_batch`,
+// dimension 0 may have any size.
 absl::StatusOr<std::vector<InputSet>> ReadInputSets(FileSystem& files, absl::Span<const std::string> pieces,
-                                                    absl::Span<const Endpoint> inputs, bool any_batch = false);
+                                                    const Graph& model, bool any_batch = false);
 
 // Splits every set along dimension 0 into pieces of `batch` rows, the last of which may be smaller. Scalars have no
 // rows and are copied to each piece. InvalidArgument if the tensors of a set have different numbers of rows, or none at

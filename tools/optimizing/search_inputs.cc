@@ -72,8 +72,8 @@ size_t MostSets(const InputSet& first, int32_t most) {
 }
 
 absl::StatusOr<std::vector<LabelledSet>> ReadPictures(FileSystem& files, const SearchInputsRequest& request,
-                                                      const std::string& piece, absl::Span<const Endpoint> inputs) {
-  PF_ASSIGN_OR_RETURN(const Endpoint* input, OnlyInput(inputs, "a folder of pictures"));
+                                                      const std::string& piece, const Graph& model) {
+  PF_ASSIGN_OR_RETURN(const Endpoint* input, OnlyInput(model.inputs(), "a folder of pictures"));
   PF_ASSIGN_OR_RETURN(PictureConverter converter, MakePictureConverter(request.image, *input));
   PF_ASSIGN_OR_RETURN(LabelledImages images,
                       FindLabelledImages(files, piece.substr(piece.find('=') + 1),
@@ -81,7 +81,7 @@ absl::StatusOr<std::vector<LabelledSet>> ReadPictures(FileSystem& files, const S
   if (images.labels.num_rows() > 0 && images.labels.classes.empty()) {
     return absl::InvalidArgumentError("--labels: found numbers, expected classes");
   }
-  const int64_t fixed = std::max<int64_t>(1, FixedBatch(inputs));
+  const int64_t fixed = std::max<int64_t>(1, FixedBatch(model.inputs()));
   const std::unique_ptr<BatchSource> source =
       ImageBatches(files, std::move(images.paths), std::move(converter), ImageLimits(), fixed, fixed > 1);
   std::vector<LabelledSet> sets;
@@ -101,10 +101,9 @@ absl::StatusOr<std::vector<LabelledSet>> ReadPictures(FileSystem& files, const S
 }
 
 absl::StatusOr<std::vector<LabelledSet>> ReadArrays(FileSystem& files, const SearchInputsRequest& request,
-                                                    const std::vector<std::string>& pieces,
-                                                    absl::Span<const Endpoint> inputs) {
-  PF_ASSIGN_OR_RETURN(std::vector<InputSet> read, ReadInputSets(files, pieces, inputs, /*any_batch=*/true));
-  const int64_t fixed = FixedBatch(inputs);
+                                                    const std::vector<std::string>& pieces, const Graph& model) {
+  PF_ASSIGN_OR_RETURN(std::vector<InputSet> read, ReadInputSets(files, pieces, model, /*any_batch=*/true));
+  const int64_t fixed = FixedBatch(model.inputs());
   PF_ASSIGN_OR_RETURN(read, SplitBatches(read, std::max<int64_t>(1, fixed)));
   Labels labels;
   if (!request.labels.empty()) {
@@ -140,7 +139,7 @@ absl::StatusOr<std::vector<LabelledSet>> ReadArrays(FileSystem& files, const Sea
 }
 
 absl::StatusOr<std::vector<LabelledSet>> ReadGiven(FileSystem& files, const SearchInputsRequest& request,
-                                                   absl::Span<const Endpoint> inputs) {
+                                                   const Graph& model) {
   std::vector<std::string> pieces;
   for (const std::string& list : request.inputs) {
     for (std::string& piece : SplitList(list)) pieces.push_back(std::move(piece));
@@ -156,9 +155,9 @@ absl::StatusOr<std::vector<LabelledSet>> ReadGiven(FileSystem& files, const Sear
     if (pieces.size() > 1) {
       return absl::InvalidArgumentError("--inputs: found a folder of pictures beside other inputs, expected it alone");
     }
-    return ReadPictures(files, request, pieces[0], inputs);
+    return ReadPictures(files, request, pieces[0], model);
   }
-  PF_ASSIGN_OR_RETURN(sets, ReadArrays(files, request, pieces, inputs));
+  PF_ASSIGN_OR_RETURN(sets, ReadArrays(files, request, pieces, model));
   KeepEvenlySpaced(MostSets(sets[0].feeds, request.most_sets), &sets);
   return sets;
 }
@@ -190,7 +189,7 @@ std::string FingerprintOf(const SearchInputs& inputs) {
 absl::StatusOr<SearchInputs> ReadSearchInputs(FileSystem& files, const SearchInputsRequest& request,
                                               const Graph& graph) {
   SearchInputs inputs;
-  PF_ASSIGN_OR_RETURN(std::vector<LabelledSet> given, ReadGiven(files, request, graph.inputs()));
+  PF_ASSIGN_OR_RETURN(std::vector<LabelledSet> given, ReadGiven(files, request, graph));
   for (size_t i = 0; i < given.size(); ++i) PF_RETURN_IF_ERROR(CheckFinite(given[i].feeds, graph.inputs(), i));
   inputs.are_random = given.empty();
   inputs.has_labels = !given.empty() && !given[0].classes.empty();

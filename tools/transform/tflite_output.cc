@@ -69,7 +69,7 @@ std::vector<std::string> Pieces(const std::vector<std::string>& lists) {
 
 absl::StatusOr<std::vector<InputSet>> Inputs(const Graph& graph, const TfliteFlags& flags, FileSystem& files) {
   if (flags.verify_inputs.empty()) return SeededInputSets(graph, graph.inputs(), flags.seed, kSeededInputs);
-  return ReadInputSets(files, Pieces(flags.verify_inputs), graph.inputs());
+  return ReadInputSets(files, Pieces(flags.verify_inputs), graph);
 }
 
 // Quantises the prepared graph, and records in `output` what there is to say about it.
@@ -77,8 +77,7 @@ absl::StatusOr<std::unique_ptr<Graph>> Quantized(const Graph& graph, const Graph
                                                  int num_threads, FileSystem& files, std::vector<InputSet>* inputs,
                                                  TfliteOutput* output) {
   if (!flags.calibration_inputs.empty()) {
-    PF_ASSIGN_OR_RETURN(*inputs,
-                        ReadCalibrationInputs(files, flags.calibration_inputs, flags.image, {}, graph.inputs()));
+    PF_ASSIGN_OR_RETURN(*inputs, ReadCalibrationInputs(files, flags.calibration_inputs, flags.image, {}, graph));
   }
   if (inputs->empty()) {
     PF_ASSIGN_OR_RETURN(*inputs, SeededInputSets(graph, graph.inputs(), flags.seed, kSeededCalibrationSets));

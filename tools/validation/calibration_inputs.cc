@@ -66,9 +66,9 @@ absl::Status DropIncomplete(int64_t fixed, std::vector<InputSet>* sets) {
 }
 
 absl::StatusOr<std::vector<InputSet>> ReadArrays(FileSystem& files, const std::vector<std::string>& pieces,
-                                                 absl::Span<const Endpoint> inputs) {
-  PF_ASSIGN_OR_RETURN(std::vector<InputSet> sets, ReadInputSets(files, pieces, inputs, /*any_batch=*/true));
-  const int64_t fixed = FixedBatch(inputs);
+                                                 const Graph& model) {
+  PF_ASSIGN_OR_RETURN(std::vector<InputSet> sets, ReadInputSets(files, pieces, model, /*any_batch=*/true));
+  const int64_t fixed = FixedBatch(model.inputs());
   PF_ASSIGN_OR_RETURN(sets, SplitBatches(sets, std::max<int64_t>(1, fixed)));
   if (fixed > 0) PF_RETURN_IF_ERROR(DropIncomplete(fixed, &sets));
   if (sets.empty()) return sets;
@@ -80,11 +80,11 @@ absl::StatusOr<std::vector<InputSet>> ReadArrays(FileSystem& files, const std::v
 
 absl::StatusOr<std::vector<InputSet>> ReadPictures(FileSystem& files, const std::string& folder,
                                                    const ImageFlags& image, const ImageLimits& limits,
-                                                   absl::Span<const Endpoint> inputs) {
-  PF_ASSIGN_OR_RETURN(const Endpoint* input, OnlyInput(inputs, "a folder of pictures"));
+                                                   const Graph& model) {
+  PF_ASSIGN_OR_RETURN(const Endpoint* input, OnlyInput(model.inputs(), "a folder of pictures"));
   PF_ASSIGN_OR_RETURN(PictureConverter converter, MakePictureConverter(image, *input));
   PF_ASSIGN_OR_RETURN(LabelledImages images, FindLabelledImages(files, folder, {}, kOrderSeed));
-  const int64_t fixed = FixedBatch(inputs);
+  const int64_t fixed = FixedBatch(model.inputs());
   const std::unique_ptr<BatchSource> source = ImageBatches(files, std::move(images.paths), std::move(converter), limits,
                                                            std::max<int64_t>(1, fixed), fixed > 0);
   std::vector<InputSet> sets;
@@ -96,8 +96,7 @@ absl::StatusOr<std::vector<InputSet>> ReadPictures(FileSystem& files, const std:
 }
 
 absl::StatusOr<std::vector<InputSet>> ReadAll(FileSystem& files, absl::Span<const std::string> lists,
-                                              const ImageFlags& image, const ImageLimits& limits,
-                                              absl::Span<const Endpoint> inputs) {
+                                              const ImageFlags& image, const ImageLimits& limits, const Graph& model) {
   std::vector<std::string> arrays;
   std::vector<InputSet> sets;
   for (const std::string& list : lists) {
@@ -113,12 +112,12 @@ absl::StatusOr<std::vector<InputSet>> ReadAll(FileSystem& files, absl::Span<cons
         arrays.push_back(absl::StrCat(piece.prefix, piece.path, "/*.npy"));
         continue;
       }
-      PF_ASSIGN_OR_RETURN(std::vector<InputSet> pictures, ReadPictures(files, piece.path, image, limits, inputs));
+      PF_ASSIGN_OR_RETURN(std::vector<InputSet> pictures, ReadPictures(files, piece.path, image, limits, model));
       for (InputSet& set : pictures) sets.push_back(std::move(set));
     }
   }
   if (arrays.empty()) return sets;
-  PF_ASSIGN_OR_RETURN(std::vector<InputSet> read, ReadArrays(files, arrays, inputs));
+  PF_ASSIGN_OR_RETURN(std::vector<InputSet> read, ReadArrays(files, arrays, model));
   for (InputSet& set : read) sets.push_back(std::move(set));
   return sets;
 }
@@ -127,8 +126,8 @@ absl::StatusOr<std::vector<InputSet>> ReadAll(FileSystem& files, absl::Span<cons
 
 absl::StatusOr<std::vector<InputSet>> ReadCalibrationInputs(FileSystem& files, absl::Span<const std::string> lists,
                                                             const ImageFlags& image, const ImageLimits& limits,
-                                                            absl::Span<const Endpoint> inputs) {
-  absl::StatusOr<std::vector<InputSet>> sets = ReadAll(files, lists, image, limits, inputs);
+                                                            const Graph& model) {
+  absl::StatusOr<std::vector<InputSet>> sets = ReadAll(files, lists, image, limits, model);
   PF_RETURN_IF_ERROR(Annotate(sets.status(), "--calibration_inputs"));
   if (!sets->empty()) sets->resize(NumKept(sets->front(), sets->size()));
   return sets;

@@ -31,7 +31,7 @@ inline constexpr uint64_t kMostCalibrationBytes = uint64_t{1} << 30;
 // for pictures if there are several inputs.
 absl::StatusOr<std::vector<InputSet>> ReadCalibrationInputs(FileSystem& files, absl::Span<const std::string> lists,
                                                             const ImageFlags& image, const ImageLimits& limits,
-                                                            absl::Span<const Endpoint> inputs);
+                                                            const Graph& model);
 
 }  // namespace permafrost
 

@@ -2,12 +2,14 @@
 #include "io/formats/tflite/provenance.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "graph/analysis/order.h"
 #include "graph/analysis/uniform_quantization.h"
+#include "graph/analysis/variable_initializers.h"
 #include "graph/base/status.h"
 #include "graph/functions/function.h"
 #include "graph/ops/op_schema.h"
@@ -134,6 +136,22 @@ std::string HandleKey(const Node& node) {
   return absl::StrCat(node.op().name(), "/", name.ok() ? *name : "");
 }
 
+// Nodes that give variables their initial values or fill tables.
+absl::flat_hash_set<const Node*> InitializersOf(const Graph& graph) {
+  absl::flat_hash_set<const Node*> nodes;
+  for (const Node* node : VariableInitializers(graph)) nodes.insert(node);
+  for (const Node* node = graph.first(); node != nullptr; node = node->next()) {
+    if (FillsTable(node->op()) && node->num_data_inputs() > 0) nodes.insert(node);
+  }
+  return nodes;
+}
+
+std::vector<const Node*> ControlsOf(const Node& node) {
+  std::vector<const Node*> nodes;
+  for (int k = node.num_data_inputs(); k < node.num_inputs(); ++k) nodes.push_back(node.input(k).node);
+  return nodes;
+}
+
 bool HasEffect(const Node& node) {
   const OpSchema* schema = FindSchema(node.op());
   return schema == nullptr || schema->Is(kStateful | kHasSideEffect);
@@ -149,7 +167,9 @@ class OperatorFinder {
         source_(source),
         trace_(trace),
         graph_(graph),
-        functions_(source, *graph) {}
+        functions_(source, *graph),
+        source_initializers_(InitializersOf(source)),
+        initializers_(InitializersOf(*graph)) {}
 
   void Run();
   // Replaces the operators that were found. Returns their number.
@@ -174,8 +194,10 @@ class OperatorFinder {
   bool MatchNode(const Node* theirs, Node* ours, Attempt* attempt) const;
   bool MatchEffects(Attempt* attempt) const;
   bool HasOtherReaders(const Attempt& attempt) const;
-  void FollowFromConstants(size_t i);
+  bool HasOrderOf(const Node& theirs, const Node& ours) const;
+  void Follow(size_t i);
   void DropContradictions();
+  void DropUninitialized();
   void BindForwards(TensorRef theirs, TensorRef ours);
   Node* ImageOf(const Node* theirs) const;
 
@@ -185,6 +207,7 @@ class OperatorFinder {
   const std::vector<OperatorTrace>& trace_;
   Graph* graph_;
   mutable FunctionComparison functions_;
+  absl::flat_hash_set<const Node*> source_initializers_, initializers_;
   bool has_values_ = false;                                         // Operators with results were tried.
   bool is_strict_ = false;                                          // Effects must have the operands that are known.
   std::vector<std::unique_ptr<Found>> found_;                       // By operator.
@@ -221,9 +244,9 @@ void OperatorFinder::Run() {
   };
   bind(source_.inputs(), graph_->inputs());
   bind(source_.outputs(), graph_->outputs());
-  // Names are hints, and so are readers that were found and constants: they hold where names were changed.
+  // Names are hints, and so are readers that were found, constants and operands: they hold where names were changed.
   for (size_t i = trace_.size(); i-- > 0;) TryOperator(i);
-  for (size_t i = 0; i < trace_.size(); ++i) FollowFromConstants(i);
+  for (size_t i = 0; i < trace_.size(); ++i) Follow(i);
   // Operators without results, such as assignments, are identified by the values that they read. Where these are not
   // known, any operator of the same form may be taken.
   has_values_ = is_strict_ = true;
@@ -231,6 +254,7 @@ void OperatorFinder::Run() {
   is_strict_ = false;
   for (size_t i = trace_.size(); i-- > 0;) TryOperator(i);
   DropContradictions();
+  DropUninitialized();
 }
 
 void OperatorFinder::TryOperator(size_t i) {
@@ -265,11 +289,25 @@ bool OperatorFinder::MatchNode(const Node* theirs, Node* ours, Attempt* attempt)
       theirs->op() == ops::kPlaceholder) {
     return false;
   }
-  if (!SameAttrs(*theirs, *ours, &functions_)) return false;
+  if (source_initializers_.contains(theirs) != initializers_.contains(ours) || !HasOrderOf(*theirs, *ours) ||
+      !SameAttrs(*theirs, *ours, &functions_)) {
+    return false;
+  }
   for (int k = 0; k < theirs->num_data_inputs(); ++k) {
     if (!MatchRef(theirs->input(k), ours->input(k), attempt)) return false;
   }
   return true;
+}
+
+// False if `ours` does not follow the images of the effects that `theirs` follows, as far as they are known. Of several
+// reads of a variable this selects the one at the same place between the assignments.
+bool OperatorFinder::HasOrderOf(const Node& theirs, const Node& ours) const {
+  const std::vector<const Node*> expected = ControlsOf(theirs), actual = ControlsOf(ours);
+  if (expected.size() != actual.size()) return false;
+  return std::all_of(expected.begin(), expected.end(), [&](const Node* control) {
+    const auto image = images_.find(control);
+    return image == images_.end() || std::find(actual.begin(), actual.end(), image->second) != actual.end();
+  });
 }
 
 // Matches what an operator does beside computing results: assignments, initialisers.
@@ -396,8 +434,9 @@ bool OperatorFinder::TryAt(size_t i, TensorRef result) {
   return true;
 }
 
-// Goes from a constant of the operator to its result, in the source and in the graph at the same time.
-void OperatorFinder::FollowFromConstants(size_t i) {
+// Goes from a constant of the operator, or from an operand that is known, to its result, in the source and in the graph
+// at the same time.
+void OperatorFinder::Follow(size_t i) {
   if (found_[i] != nullptr) return;
   const OperatorTrace& traced = trace_[i];
   TensorRef result;
@@ -405,36 +444,54 @@ void OperatorFinder::FollowFromConstants(size_t i) {
     if (result.node == nullptr) result = ref;
   }
   if (result.node == nullptr) return;
-  // The way back from the result to each constant, as (node, input).
+  // The way back from the result to each node, as (node, input).
   absl::flat_hash_map<const Node*, std::pair<const Node*, uint32_t>> reader;
-  std::vector<const Node*> open = {result.node}, constants;
+  std::vector<const Node*> open = {result.node};
+  // Where to start: a node and its input, and the tensor of the graph that this input reads.
+  struct Start {
+    const Node* reader;
+    uint32_t index;
+    TensorRef ours;
+  };
+  std::vector<Start> starts;
   reader.emplace(result.node, std::make_pair(nullptr, 0u));
   while (!open.empty()) {
     const Node* node = open.back();
     open.pop_back();
-    if (node->op() == ops::kConst) constants.push_back(node);
+    if (node->op() == ops::kConst && node != result.node) {
+      const absl::StatusOr<Tensor> value = ConstValue(*node);
+      if (!value.ok() || value->bytes().size() < kLeastIdentifyingBytes) continue;
+      const auto same = constants_.find(value->bytes().data());
+      if (same == constants_.end()) continue;
+      const auto [next, index] = reader.at(node);
+      for (Node* ours : same->second) starts.push_back({next, index, {ours, 0}});
+    }
     for (int k = 0; k < node->num_data_inputs(); ++k) {
       const TensorRef input = node->input(k);
-      if (std::find(traced.inputs.begin(), traced.inputs.end(), input) != traced.inputs.end()) continue;
+      if (std::find(traced.inputs.begin(), traced.inputs.end(), input) != traced.inputs.end()) {
+        const auto bound = bound_.find(input);
+        if (bound != bound_.end()) starts.push_back({node, static_cast<uint32_t>(k), bound->second});
+        continue;
+      }
       if (reader.try_emplace(input.node, node, static_cast<uint32_t>(k)).second) open.push_back(input.node);
     }
   }
-  for (const Node* constant : constants) {
-    const absl::StatusOr<Tensor> value = ConstValue(*constant);
-    if (!value.ok()) continue;
-    const auto same = constants_.find(value->bytes().data());
-    if (value->bytes().size() < kLeastIdentifyingBytes || same == constants_.end()) continue;
-    std::vector<Node*> ours = same->second;
-    for (const Node* theirs = constant; theirs != result.node && !ours.empty();) {
+  for (const Start& start : starts) {
+    std::vector<Node*> ours;
+    const auto add_readers = [](const Node& node, std::optional<int> port, const Node* like, uint32_t index,
+                                std::vector<Node*>* readers) {
+      for (const Use& use : node.uses()) {
+        if (readers->size() == kMostBranches) return;
+        if (use.index != index || use.consumer->op() != like->op()) continue;
+        if (port.has_value() && use.consumer->input(static_cast<int>(index)).port != *port) continue;
+        readers->push_back(use.consumer);
+      }
+    };
+    add_readers(*start.ours.node, start.ours.port, start.reader, start.index, &ours);
+    for (const Node* theirs = start.reader; theirs != result.node && !ours.empty();) {
       const auto [next, index] = reader.at(theirs);
       std::vector<Node*> readers;
-      for (Node* node : ours) {
-        for (const Use& use : node->uses()) {
-          if (readers.size() < kMostBranches && use.index == index && use.consumer->op() == next->op()) {
-            readers.push_back(use.consumer);
-          }
-        }
-      }
+      for (const Node* node : ours) add_readers(*node, std::nullopt, next, index, &readers);
       ours = std::move(readers);
       theirs = next;
     }
@@ -452,23 +509,38 @@ Node* OperatorFinder::ImageOf(const Node* theirs) const {
 
 // An operator whose order among the effects has changed is not kept. Dropping one may contradict another.
 void OperatorFinder::DropContradictions() {
-  const auto controls = [](const Node& node) {
-    std::vector<const Node*> nodes;
-    for (int k = node.num_data_inputs(); k < node.num_inputs(); ++k) nodes.push_back(node.input(k).node);
-    return nodes;
-  };
   for (std::unique_ptr<Found>& found : found_) {
     if (found == nullptr) continue;
     for (const auto& [theirs, ours] : found->image) {
       std::vector<const Node*> expected;
-      for (const Node* control : controls(*theirs)) expected.push_back(ImageOf(control));
-      std::vector<const Node*> actual = controls(*ours);
+      for (const Node* control : ControlsOf(*theirs)) expected.push_back(ImageOf(control));
+      std::vector<const Node*> actual = ControlsOf(*ours);
       std::sort(expected.begin(), expected.end());
       std::sort(actual.begin(), actual.end());
       if (expected == actual) continue;
       found = nullptr;
       break;
     }
+  }
+}
+
+// A carried operator hides the variable or table behind a handle from the writer. So a handle is only kept if an
+// operator that is kept gives the resource its initial value.
+void OperatorFinder::DropUninitialized() {
+  absl::flat_hash_set<const Node*> kept;
+  for (const std::unique_ptr<Found>& found : found_) {
+    if (found == nullptr) continue;
+    for (const auto& [theirs, ours] : found->image) kept.insert(ours);
+  }
+  absl::flat_hash_set<const Node*> open;  // Handles.
+  for (const Node* node : initializers_) {
+    if (!kept.contains(node)) open.insert(node->input(0).node);
+  }
+  for (std::unique_ptr<Found>& found : found_) {
+    if (found == nullptr) continue;
+    const bool is_open = std::any_of(found->results.begin(), found->results.end(),
+                                     [&](TensorRef result) { return open.contains(result.node); });
+    if (is_open) found = nullptr;
   }
 }
 
@@ -490,7 +562,7 @@ absl::StatusOr<int> OperatorFinder::Replace() {
     if (found_[i] == nullptr) continue;
     const Found& found = *found_[i];
     const tflite::Operator& op = *operators.Get(static_cast<uint32_t>(i));
-    // Only result 0 can keep the name of a fetched node.
+    // Result 0 keeps the name of a fetched node, and others get an Identity of that name.
     const auto is_fetched = [&](TensorRef ref) {
       return std::any_of(graph_->outputs().begin(), graph_->outputs().end(),
                          [&](const Endpoint& output) { return output.node == ref.node && output.port == ref.port; });
@@ -498,7 +570,7 @@ absl::StatusOr<int> OperatorFinder::Replace() {
     bool is_kept = true;
     for (size_t k = 0; k < found.results.size(); ++k) {
       const TensorRef ref = found.results[k];
-      if (ref.node != nullptr && is_fetched(ref)) is_kept &= k == 0 && ref.port == 0;
+      if (ref.node != nullptr && is_fetched(ref)) is_kept &= ref.port == 0;
     }
     // Several operators may return the same handle of a variable.
     const bool is_known =
@@ -566,7 +638,15 @@ absl::StatusOr<int> OperatorFinder::Replace() {
     for (size_t k = 0; k < found.results.size(); ++k) {
       if (found.results[k].node == nullptr) continue;
       replaced.emplace(found.results[k], TensorRef{node, static_cast<int>(k)});
-      graph_->ReplaceUses(found.results[k], {node, static_cast<int>(k)});
+      const TensorRef old = found.results[k];
+      graph_->ReplaceUses(old, {node, static_cast<int>(k)});
+      if (k == 0 || old.node == first || !is_fetched(old)) continue;
+      const std::string fetched_name(old.node->name());
+      PF_ASSIGN_OR_RETURN(const std::vector<DType> types, OutputTypes(*old.node));
+      PF_RETURN_IF_ERROR(graph_->Rename(old.node, graph_->UniqueName(absl::StrCat(fetched_name, "/replaced"))));
+      PF_ASSIGN_OR_RETURN(Node * fetched, graph_->AddNode(fetched_name, ops::kIdentity));
+      graph_->AddInput(fetched, {node, static_cast<int>(k)});
+      fetched->SetAttr("T", AttrValue::Type(types[0]));
     }
     if (first != nullptr) {
       PF_RETURN_IF_ERROR(graph_->Rename(first, graph_->UniqueName(absl::StrCat(name, "/replaced"))));
