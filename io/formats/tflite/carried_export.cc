@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "graph/base/status.h"
@@ -39,6 +40,20 @@ std::string Described(const tflite::TensorT& tensor) {
   return text;
 }
 
+// Replaces the shape of a tensor if `shape` has a rank and is another one.
+void TakeShape(const Shape& shape, tflite::TensorT* tensor) {
+  if (!shape.has_rank()) return;
+  std::vector<int32_t> dims, open;
+  for (int d = 0; d < shape.rank(); ++d) {
+    const auto dim = static_cast<int32_t>(shape.dim(d));
+    dims.push_back(dim < 0 ? 1 : dim);
+    open.push_back(dim);
+  }
+  if ((tensor->shape_signature.empty() ? tensor->shape : tensor->shape_signature) == open) return;
+  tensor->shape = std::move(dims);
+  tensor->shape_signature = shape.IsFullyKnown() ? std::vector<int32_t>() : std::move(open);
+}
+
 }  // namespace
 
 void SubgraphExport::Describe(int32_t index, const tflite::TensorT& tensor, bool is_result, const Node& node) {
@@ -48,7 +63,12 @@ void SubgraphExport::Describe(int32_t index, const tflite::TensorT& tensor, bool
                                     Described(tensor), ", expected ", Described(*record.kept)));
     return;
   }
-  if (record.kept == nullptr || is_result) record.kept = std::make_shared<tflite::TensorT>(tensor);
+  if (record.kept != nullptr && !is_result) return;
+  auto kept = std::make_shared<tflite::TensorT>(tensor);
+  // The reader describes the tensor as it was in the file; its shape may have been changed.
+  const bool is_input = std::find(inputs_.begin(), inputs_.end(), index) != inputs_.end();
+  if (!is_result && (is_input || record.shape.IsFullyKnown())) TakeShape(record.shape, kept.get());
+  record.kept = std::move(kept);
 }
 
 absl::StatusOr<int32_t> SubgraphExport::KeptConstant(const Node& constant, const tflite::TensorT& tensor) {
@@ -153,36 +173,39 @@ absl::Status SubgraphExport::SelectCarried(Node* node) {
 
 void SubgraphExport::DescribeInterface(const TfliteContainer& source, int entry) {
   const tflite::SubGraph& subgraph = source.subgraph(entry);
+  absl::flat_hash_map<std::string, const tflite::Tensor*> tensor_of_name;
+  for (const tflite::Tensor* tensor : *subgraph.tensors()) {
+    tensor_of_name.emplace(NodeNameOfTensor(TextOf(tensor->name())), tensor);
+  }
+  // A fed tensor that has the type of the file keeps its scales.
+  const auto keep = [](const tflite::Tensor& tensor, TensorRecord* record) {
+    if (record->kept != nullptr || record->dtype != DTypeOfTflite(tensor.type())) return;
+    auto kept = std::make_shared<tflite::TensorT>();
+    tensor.UnPackTo(kept.get());
+    kept->buffer = 0;
+    kept->is_variable = false;
+    TakeShape(record->shape, kept.get());
+    record->kept = std::move(kept);
+  };
   const auto describe = [&](const flatbuffers::Vector<int32_t>* theirs, const std::vector<Endpoint>& ours,
                             const std::vector<int32_t>& indices, bool is_input) {
-    // By position, if none was added or removed, or by name.
+    // By name, or by position if none was added or removed.
     const uint32_t count = theirs == nullptr ? 0 : theirs->size();
     for (size_t i = 0; i < ours.size(); ++i) {
       TensorRecord& record = tensors_[static_cast<size_t>(indices[i])];
+      const auto named = tensor_of_name.find(record.name);
+      // An inner tensor of the file that became an input.
+      const tflite::Tensor* inner = named == tensor_of_name.end() ? nullptr : named->second;
       for (uint32_t k = 0; k < count; ++k) {
         const tflite::Tensor& tensor = *subgraph.tensors()->Get(static_cast<uint32_t>(theirs->Get(k)));
         const bool has_name = NodeNameOfTensor(TextOf(tensor.name())) == record.name;
-        if (!has_name && !(ours.size() == count && i == k)) continue;
+        if (has_name) inner = nullptr;
+        if (!has_name && (inner != nullptr || ours.size() != count || i != k)) continue;
         if (has_name) record.name = std::string(TextOf(tensor.name()));
-        // A fed tensor that has the type of the file keeps its scales; its shape may have been changed.
-        if (is_input && record.kept == nullptr && record.dtype == DTypeOfTflite(tensor.type())) {
-          auto kept = std::make_shared<tflite::TensorT>();
-          tensor.UnPackTo(kept.get());
-          kept->buffer = 0;
-          const absl::StatusOr<Shape> shape = OpenShapeOfTflite(tensor);
-          if (record.shape.has_rank() && (!shape.ok() || *shape != record.shape)) {
-            kept->shape.clear();
-            kept->shape_signature.clear();
-            for (int d = 0; d < record.shape.rank(); ++d) {
-              const auto dim = static_cast<int32_t>(record.shape.dim(d));
-              kept->shape.push_back(dim < 0 ? 1 : dim);
-              if (!record.shape.IsFullyKnown()) kept->shape_signature.push_back(dim);
-            }
-          }
-          record.kept = std::move(kept);
-        }
+        if (is_input) keep(tensor, &record);
         break;
       }
+      if (is_input && inner != nullptr) keep(*inner, &record);
     }
   };
   describe(subgraph.inputs(), graph_.inputs(), inputs_, true);

@@ -1,4 +1,6 @@
 // Writes branches and loops, whose functions become subgraphs.
+#include <vector>
+
 #include "absl/strings/str_cat.h"
 #include "graph/base/status.h"
 #include "io/formats/tflite/operator_export.h"
@@ -17,6 +19,17 @@ absl::Status ExportIf(OperatorExport* op) {
   PF_ASSIGN_OR_RETURN(const int32_t else_branch, op->SubgraphOf("else_branch", std::move(args)));
   for (int i = 0; i < op->num_inputs(); ++i) op->AddOperand(op->input(i));
   op->SetOptions(tflite::CreateIfOptions(op->builder(), then_branch, else_branch));
+  return absl::OkStatus();
+}
+
+// The last branch is taken for a number that is none of the others', as in TensorFlow.
+absl::Status ExportCase(OperatorExport* op) {
+  std::vector<Shape> args;
+  for (int i = 1; i < op->num_inputs(); ++i) args.push_back(op->ShapeOf(op->input(i)));
+  PF_ASSIGN_OR_RETURN(const std::vector<int32_t> branches, op->SubgraphsOf("branches", args));
+  if (branches.empty()) return absl::UnimplementedError("has no branches");
+  for (int i = 0; i < op->num_inputs(); ++i) op->AddOperand(op->input(i));
+  op->SetOptions2(tflite::CreateStablehloCaseOptions(op->builder(), op->builder().CreateVector(branches)));
   return absl::OkStatus();
 }
 

@@ -188,6 +188,18 @@ absl::StatusOr<int32_t> OperatorExport::SubgraphOf(absl::string_view attr, std::
   return subgraph_->model().SubgraphOf(function, std::move(args));
 }
 
+absl::StatusOr<std::vector<int32_t>> OperatorExport::SubgraphsOf(absl::string_view attr,
+                                                                 const std::vector<Shape>& args) {
+  const AttrValue* value = node_->FindAttr(attr);
+  if (value == nullptr) return absl::InvalidArgumentError(absl::StrCat("has no attr '", attr, "'"));
+  PF_ASSIGN_OR_RETURN(const std::vector<FunctionRef> functions, value->AsFunctionList());
+  std::vector<int32_t> subgraphs;
+  for (const FunctionRef& function : functions) {
+    PF_ASSIGN_OR_RETURN(subgraphs.emplace_back(), subgraph_->model().SubgraphOf(function, args));
+  }
+  return subgraphs;
+}
+
 std::string OperatorExport::UseResource() { return subgraph_->model().UseResource(*node_); }
 
 bool OperatorExport::IsReadOnce(const Node& inner) const {

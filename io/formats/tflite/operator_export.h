@@ -86,6 +86,7 @@ struct ExportedOperator {
   int version = 1;
   std::vector<int32_t> inputs, outputs;  // Tensors; -1 for an omitted operand.
   tflite::BuiltinOptions options_type = tflite::BuiltinOptions::NONE;
+  tflite::BuiltinOptions2 options_2_type = tflite::BuiltinOptions2::NONE;  // One of both types is NONE.
   flatbuffers::Offset<void> options;
   std::string custom_name, custom_options;         // Of CUSTOM.
   std::shared_ptr<const CarriedOperator> carried;  // If not null, it has the code and the options.
@@ -162,10 +163,18 @@ class OperatorExport {
     exported_.options_type = tflite::BuiltinOptionsTraits<Options>::enum_value;
     exported_.options = options.Union();
   }
+  // Same, for an operator whose options are in the schema's second union.
+  template <typename Options>
+  void SetOptions2(flatbuffers::Offset<Options> options) {
+    exported_.options_2_type = tflite::BuiltinOptions2Traits<Options>::enum_value;
+    exported_.options = options.Union();
+  }
 
   // --- Other subgraphs ---------------------------------------------------------------------------------------------
   // Returns the subgraph of the function in an attribute of the node, whose arguments have these shapes.
   absl::StatusOr<int32_t> SubgraphOf(absl::string_view attr, std::vector<Shape> args);
+  // Same, for an attribute that lists functions.
+  absl::StatusOr<std::vector<int32_t>> SubgraphsOf(absl::string_view attr, const std::vector<Shape>& args);
   // Records that the model uses the variable or table of the node, so that its initialiser is written. Returns the name
   // by which all subgraphs refer to it.
   std::string UseResource();
@@ -264,6 +273,7 @@ absl::Status ExportNonMaxSuppression(OperatorExport* op);
 
 absl::Status ExportIf(OperatorExport* op);
 absl::Status ExportWhile(OperatorExport* op);
+absl::Status ExportCase(OperatorExport* op);
 absl::Status ExportDynamicUpdateSlice(OperatorExport* op);
 
 absl::Status ExportVarHandle(OperatorExport* op);

@@ -297,24 +297,82 @@ std::vector<TensorRef> AllOutputs(Node* node, int count) {
 
 const OperatorRow* FindOperator(const TfliteContainer& container, const tflite::Operator& op) {
   const tflite::BuiltinOperator number = container.OperatorOf(op);
-  if (number == tflite::BuiltinOperator::CUSTOM) {
-    for (const CustomOperatorRow& custom : CustomOperators()) {
+  if (number != tflite::BuiltinOperator::CUSTOM) return FindBuiltinOperator(number);
+  for (const absl::Span<const CustomOperatorRow> family : {CustomOperators(), CustomWindowOperators()}) {
+    for (const CustomOperatorRow& custom : family) {
       if (custom.name == container.CustomName(op)) return &custom.row;
     }
-    if (absl::StartsWith(container.CustomName(op), kFlexPrefix)) return &FlexRow();
-    return nullptr;
   }
+  return absl::StartsWith(container.CustomName(op), kFlexPrefix) ? &FlexRow() : nullptr;
+}
+
+const OperatorRow* FindBuiltinOperator(tflite::BuiltinOperator op) {
   static const auto* const kRows = [] {
     auto* rows = new absl::flat_hash_map<int, const OperatorRow*>;
     for (const absl::Span<const OperatorRow> family :
          {ArrayOperators(), ArithmeticOperators(), NeuralOperators(), ControlOperators(), RecurrentOperators(),
-          ResourceOperators(), VolumeOperators(), StablehloOperators()}) {
+          ResourceOperators(), VolumeOperators(), StablehloOperators(), WindowOperators(), RandomOperators(),
+          TextOperators()}) {
       for (const OperatorRow& row : family) rows->emplace(static_cast<int>(row.op), &row);
     }
     return rows;
   }();
-  const auto found = kRows->find(static_cast<int>(number));
+  const auto found = kRows->find(static_cast<int>(op));
   return found == kRows->end() ? nullptr : found->second;
+}
+
+absl::string_view WhyNoRow(tflite::BuiltinOperator op) {
+  using tflite::BuiltinOperator;
+  switch (op) {
+    case BuiltinOperator::CONCAT_EMBEDDINGS:
+    case BuiltinOperator::CALL:
+    case BuiltinOperator::STABLEHLO_LOGISTIC:
+    case BuiltinOperator::STABLEHLO_DIVIDE:
+    case BuiltinOperator::STABLEHLO_RESHAPE:
+    case BuiltinOperator::STABLEHLO_CLAMP:
+    case BuiltinOperator::STABLEHLO_CONCATENATE:
+    case BuiltinOperator::STABLEHLO_BROADCAST_IN_DIM:
+    case BuiltinOperator::STABLEHLO_CONVOLUTION:
+    case BuiltinOperator::STABLEHLO_SLICE:
+    case BuiltinOperator::STABLEHLO_CUSTOM_CALL:
+    case BuiltinOperator::STABLEHLO_REDUCE:
+    case BuiltinOperator::STABLEHLO_ABS:
+    case BuiltinOperator::STABLEHLO_COSINE:
+    case BuiltinOperator::STABLEHLO_EXPONENTIAL:
+    case BuiltinOperator::STABLEHLO_FLOOR:
+    case BuiltinOperator::STABLEHLO_LOG:
+    case BuiltinOperator::STABLEHLO_NEGATE:
+    case BuiltinOperator::STABLEHLO_OR:
+    case BuiltinOperator::STABLEHLO_POWER:
+    case BuiltinOperator::STABLEHLO_REMAINDER:
+    case BuiltinOperator::STABLEHLO_RSQRT:
+    case BuiltinOperator::STABLEHLO_SELECT:
+    case BuiltinOperator::STABLEHLO_SUBTRACT:
+    case BuiltinOperator::STABLEHLO_TANH:
+    case BuiltinOperator::STABLEHLO_COMPARE:
+    case BuiltinOperator::STABLEHLO_CONVERT:
+    case BuiltinOperator::STABLEHLO_DYNAMIC_SLICE:
+    case BuiltinOperator::STABLEHLO_DYNAMIC_UPDATE_SLICE:
+    case BuiltinOperator::STABLEHLO_IOTA:
+    case BuiltinOperator::STABLEHLO_DOT_GENERAL:
+    case BuiltinOperator::STABLEHLO_SORT:
+    case BuiltinOperator::STABLEHLO_WHILE:
+    case BuiltinOperator::STABLEHLO_TRANSPOSE:
+    case BuiltinOperator::STABLEHLO_CBRT:
+      return "has no kernel in LiteRT either";
+    case BuiltinOperator::DELEGATE:
+      return "is made by delegates when a model runs, and has no place in a file";
+    case BuiltinOperator::PLACEHOLDER_FOR_GREATER_OP_CODES:
+      return "stands for operators with larger numbers, and is none itself";
+    case BuiltinOperator::LSH_PROJECTION:
+      return "hashes bytes of tensors, for which there is no op";
+    case BuiltinOperator::SKIP_GRAM:
+      return "makes n-grams with gaps, for which there is no op";
+    case BuiltinOperator::STABLEHLO_RNG_BIT_GENERATOR:
+      return "returns the state of its generator, for which there is no op";
+    default:
+      return "";
+  }
 }
 
 }  // namespace permafrost

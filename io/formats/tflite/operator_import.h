@@ -171,6 +171,9 @@ absl::Span<const OperatorRow> ControlOperators();
 absl::Span<const OperatorRow> RecurrentOperators();
 absl::Span<const OperatorRow> ResourceOperators();
 absl::Span<const OperatorRow> VolumeOperators();
+absl::Span<const OperatorRow> WindowOperators();
+absl::Span<const OperatorRow> RandomOperators();
+absl::Span<const OperatorRow> TextOperators();
 absl::Span<const OperatorRow> StablehloOperators();
 
 // A custom operator, by its name in the file.
@@ -179,9 +182,15 @@ struct CustomOperatorRow {
   OperatorRow row;
 };
 absl::Span<const CustomOperatorRow> CustomOperators();
+absl::Span<const CustomOperatorRow> CustomWindowOperators();
 
 // Returns the row of an operator, including custom ones, or null if there is none.
 const OperatorRow* FindOperator(const TfliteContainer& container, const tflite::Operator& op);
+// Same, for a builtin operator.
+const OperatorRow* FindBuiltinOperator(tflite::BuiltinOperator op);
+
+// Returns why a builtin operator without a row has none: "has no kernel in LiteRT". Empty for the others.
+absl::string_view WhyNoRow(tflite::BuiltinOperator op);
 
 }  // namespace permafrost
 

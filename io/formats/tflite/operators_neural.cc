@@ -9,6 +9,7 @@
 #include "graph/base/status.h"
 #include "io/formats/tflite/operator_import.h"
 #include "io/formats/tflite/permuted_tensor.h"
+#include "io/formats/tflite/subgraph_import.h"
 
 namespace permafrost {
 namespace {
@@ -170,6 +171,48 @@ Results Conv3D(OperatorImport* op) {
   return Finish(op, y, 2, options->fused_activation_function());
 }
 
+// Weights with a scale for each block of a row, as numbers: the sum over a row is then the product that LiteRT's
+// kernels approximate by rounding the input.
+absl::StatusOr<TensorRef> FromBlocks(OperatorImport* op, int operand, const tflite::BlockwiseQuantization& blocks) {
+  PF_ASSIGN_OR_RETURN(const Shape shape, op->InputShape(operand));
+  PF_ASSIGN_OR_RETURN(TensorRef x, op->Input(operand));
+  const int64_t size = blocks.block_size(), rows = shape.rank() == 2 ? shape.dim(0) : 0;
+  if (rows < 1 || size < 1 || shape.dim(1) % size != 0 || shape.dim(1) > INT32_MAX || rows > INT32_MAX) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("has weights of shape ", shape.ToString(), " in blocks of ", size, ", expected rows of blocks"));
+  }
+  const auto count = static_cast<int32_t>(shape.dim(1) / size), height = static_cast<int32_t>(rows);
+  const auto of_blocks = [&](int32_t tensor, absl::string_view what) -> absl::StatusOr<TensorRef> {
+    SubgraphImport& subgraph = op->subgraph();
+    const uint32_t limit = subgraph.subgraph().tensors()->size();
+    if (tensor < 0 || static_cast<uint32_t>(tensor) >= limit) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(what, " of blocks: found tensor ", tensor, ", expected less than ", limit));
+    }
+    PF_ASSIGN_OR_RETURN(const Tensor* value, subgraph.ConstantOf(tensor));
+    if (value == nullptr || value->num_elements() != rows * count) {
+      return absl::InvalidArgumentError(absl::StrCat(what, " of blocks: found ",
+                                                     value == nullptr ? 0 : value->num_elements(),
+                                                     " constants, expected ", rows * count));
+    }
+    PF_ASSIGN_OR_RETURN(TensorRef numbers, subgraph.ValueOf(tensor));
+    PF_ASSIGN_OR_RETURN(numbers, op->Emit(ops::kCast, {numbers}, {{"DstT", AttrValue::Type(DType::kFloat)}}));
+    PF_ASSIGN_OR_RETURN(const TensorRef target, op->Ints({height, count, 1}));
+    return op->Emit(ops::kReshape, {numbers, target});
+  };
+  PF_ASSIGN_OR_RETURN(x, op->Emit(ops::kCast, {x}, {{"DstT", AttrValue::Type(DType::kFloat)}}));
+  PF_ASSIGN_OR_RETURN(const TensorRef split, op->Ints({height, count, static_cast<int32_t>(size)}));
+  PF_ASSIGN_OR_RETURN(x, op->Emit(ops::kReshape, {x, split}));
+  if (blocks.zero_points() > 0) {  // 0 means none.
+    PF_ASSIGN_OR_RETURN(const TensorRef points, of_blocks(blocks.zero_points(), "zero points"));
+    PF_ASSIGN_OR_RETURN(x, op->Emit(ops::kSub, {x, points}));
+  }
+  PF_ASSIGN_OR_RETURN(const TensorRef scales, of_blocks(blocks.scales(), "scales"));
+  PF_ASSIGN_OR_RETURN(x, op->Emit(ops::kMul, {x, scales}));
+  PF_ASSIGN_OR_RETURN(const TensorRef whole, op->Ints({height, static_cast<int32_t>(shape.dim(1))}));
+  return op->Emit(ops::kReshape, {x, whole});
+}
+
 // Weights are [out, in]. The input is flattened to rows of that width.
 Results FullyConnected(OperatorImport* op) {
   const auto* options = op->op().builtin_options_as<tflite::FullyConnectedOptions>();
@@ -188,7 +231,14 @@ Results FullyConnected(OperatorImport* op) {
         absl::StrCat("has weights of shape ", weights.ToString(), ", expected two dimensions"));
   }
   TensorRef x;
-  PF_ASSIGN_OR_RETURN(const TensorRef filter, op->Input(1));
+  TensorRef filter;
+  const auto* quantization = op->InputTensor(1).quantization();
+  const auto* blocks = quantization == nullptr ? nullptr : quantization->details_as_BlockwiseQuantization();
+  if (blocks != nullptr && op->InputType(0) == DType::kFloat) {
+    PF_ASSIGN_OR_RETURN(filter, FromBlocks(op, 1, *blocks));
+  } else {
+    PF_ASSIGN_OR_RETURN(filter, op->Input(1));
+  }
   if (input.rank() == 2 && input.dim(1) == weights.dim(1)) {
     PF_ASSIGN_OR_RETURN(x, op->Input(0));
   } else {

@@ -141,7 +141,7 @@ absl::StatusOr<TensorRef> AddLstm(OperatorImport* op, const LstmOperands& operan
       cell_type != (is_integer ? DType::kInt16 : DType::kFloat)) {
     return absl::UnimplementedError(absl::StrCat("computes with ", DTypeName(type), ", an output state of ",
                                                  DTypeName(output_type), " and a cell state of ", DTypeName(cell_type),
-                                                 "; expected floats, or int8, int8 and int16"));
+                                                 "; expected floats, or int8, int8 and int16, as LiteRT's kernels do"));
   }
   if (is_integer) {
     // The scales of the sums of gates, which matter with layer normalisation, and of the hidden state.
@@ -188,13 +188,68 @@ Results SequenceLstm(OperatorImport* op) {
            options->asymmetric_quantize_inputs(), options->diagonal_recurrent_tensors()});
 }
 
+absl::StatusOr<TensorRef> Joined(OperatorImport* op, TensorRef a, TensorRef b, int axis) {
+  PF_ASSIGN_OR_RETURN(const TensorRef position, op->Const(Tensor::Scalar<int32_t>(axis)));
+  return op->Emit(ops::kConcatV2, {a, b, position}, {{"N", AttrValue::Int(2)}});
+}
+
+// The value of a state: a variable tensor, or what the graph computes.
+absl::StatusOr<TensorRef> BasicState(OperatorImport* op, int i) {
+  return op->HasInput(i) && op->InputTensor(i).is_variable() ? op->State(i) : op->Input(i);
+}
+
+absl::Status SetBasicState(OperatorImport* op, int i, TensorRef value) {
+  return op->InputTensor(i).is_variable() ? op->SetState(i, value) : absl::OkStatus();
+}
+
+// One step of a cell whose gates have one matrix: input, candidate, forget and output gate, one below the other.
+// Operands: input, output before, matrix for both, bias, cell before. Results: output, cell, the operands of the matrix
+// side by side, the sums.
+Results BasicLstm(OperatorImport* op, const tflite::LSTMOptions& options) {
+  constexpr int kOutputBefore = 1, kCellBefore = 4, kGates = 4;
+  if (op->num_inputs() != 5 || op->num_outputs() != 4) {
+    return absl::InvalidArgumentError(absl::StrCat("has ", op->num_inputs(), " operands and ", op->num_outputs(),
+                                                   " results, expected 5 and 4 for the kernel type BASIC"));
+  }
+  for (int i = 0; i < op->num_inputs(); ++i) {
+    if (op->InputType(i) != DType::kFloat) {
+      return absl::UnimplementedError(absl::StrCat("has the kernel type BASIC and an operand of ",
+                                                   DTypeName(op->InputType(i)), ", expected floats"));
+    }
+  }
+  if (options.fused_activation_function() != tflite::ActivationFunctionType::TANH || options.cell_clip() != 0 ||
+      options.proj_clip() != 0) {
+    return absl::UnimplementedError("has the kernel type BASIC with clips or an activation other than TANH");
+  }
+  PF_ASSIGN_OR_RETURN(const TensorRef x, op->Input(0));
+  PF_ASSIGN_OR_RETURN(const TensorRef before, BasicState(op, kOutputBefore));
+  PF_ASSIGN_OR_RETURN(const TensorRef matrix, op->Input(2));
+  PF_ASSIGN_OR_RETURN(const TensorRef bias, op->Input(3));
+  PF_ASSIGN_OR_RETURN(const TensorRef cell_before, BasicState(op, kCellBefore));
+  PF_ASSIGN_OR_RETURN(const TensorRef both, Joined(op, x, before, 1));
+  PF_ASSIGN_OR_RETURN(TensorRef sums, op->Emit(ops::kMatMul, {both, matrix}, {{"transpose_b", AttrValue::Bool(true)}}));
+  PF_ASSIGN_OR_RETURN(sums, op->Emit(ops::kBiasAdd, {sums, bias}));
+  PF_ASSIGN_OR_RETURN(const TensorRef axis, op->Const(Tensor::Scalar<int32_t>(1)));
+  PF_ASSIGN_OR_RETURN(Node * gates, op->Add(ops::kSplit, {axis, sums}, {{"num_split", AttrValue::Int(kGates)}}));
+  PF_ASSIGN_OR_RETURN(const TensorRef input_gate, op->Emit(ops::kSigmoid, {TensorRef{gates, 0}}));
+  PF_ASSIGN_OR_RETURN(const TensorRef candidate, op->Emit(ops::kTanh, {TensorRef{gates, 1}}));
+  PF_ASSIGN_OR_RETURN(const TensorRef forget_gate, op->Emit(ops::kSigmoid, {TensorRef{gates, 2}}));
+  PF_ASSIGN_OR_RETURN(const TensorRef output_gate, op->Emit(ops::kSigmoid, {TensorRef{gates, 3}}));
+  PF_ASSIGN_OR_RETURN(const TensorRef added, op->Emit(ops::kMul, {input_gate, candidate}));
+  PF_ASSIGN_OR_RETURN(const TensorRef kept, op->Emit(ops::kMul, {forget_gate, cell_before}));
+  PF_ASSIGN_OR_RETURN(const TensorRef cell, op->Emit(ops::kAddV2, {added, kept}));
+  PF_ASSIGN_OR_RETURN(const TensorRef shown, op->Emit(ops::kTanh, {cell}));
+  PF_ASSIGN_OR_RETURN(const TensorRef y, op->Emit(ops::kMul, {output_gate, shown}));
+  PF_RETURN_IF_ERROR(SetBasicState(op, kOutputBefore, y));
+  PF_RETURN_IF_ERROR(SetBasicState(op, kCellBefore, cell));
+  return std::vector<TensorRef>{y, cell, both, sums};
+}
+
 // The last result is the output; files of 2017 have scratch tensors before it. The BASIC form has other operands.
 Results Lstm(OperatorImport* op) {
   const auto* options = op->op().builtin_options_as<tflite::LSTMOptions>();
   if (options == nullptr) return absl::InvalidArgumentError("has no options");
-  if (options->kernel_type() != tflite::LSTMKernelType::FULL) {
-    return absl::UnimplementedError("has the kernel type BASIC, which is not supported");
-  }
+  if (options->kernel_type() == tflite::LSTMKernelType::BASIC) return BasicLstm(op, *options);
   if (op->num_outputs() != 1) {
     return absl::UnimplementedError(absl::StrCat("has ", op->num_outputs(), " results, expected 1"));
   }
@@ -208,11 +263,6 @@ Results Lstm(OperatorImport* op) {
 absl::StatusOr<TensorRef> Reversed(OperatorImport* op, TensorRef x, bool time_major) {
   PF_ASSIGN_OR_RETURN(const TensorRef axis, op->Ints({time_major ? 0 : 1}));
   return op->Emit(ops::kReverseV2, {x, axis});
-}
-
-absl::StatusOr<TensorRef> Joined(OperatorImport* op, TensorRef a, TensorRef b, int axis) {
-  PF_ASSIGN_OR_RETURN(const TensorRef position, op->Const(Tensor::Scalar<int32_t>(axis)));
-  return op->Emit(ops::kConcatV2, {a, b, position}, {{"N", AttrValue::Int(2)}});
 }
 
 // Returns the results of both directions; with `merge`, one next to the other in the last dimension.

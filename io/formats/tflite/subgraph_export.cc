@@ -393,8 +393,9 @@ absl::StatusOr<int32_t> SubgraphExport::Integers(TensorRef ref, std::vector<Expo
         absl::StrCat("reads '", record.name, "' of type ", DTypeName(record.dtype), ", expected int32 or int64"));
   }
   if (record.value.dtype() == DType::kInt64) {
+    PF_ASSIGN_OR_RETURN(const std::vector<int64_t> numbers, IntegerValues(record.value));
     std::vector<int32_t> values;
-    for (const int64_t value : *IntegerValues(record.value)) {
+    for (const int64_t value : numbers) {
       values.push_back(static_cast<int32_t>(
           std::clamp<int64_t>(value, std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max())));
     }
@@ -794,8 +795,11 @@ flatbuffers::Offset<tflite::SubGraph> SubgraphExport::Encode() {
       custom_options =
           builder.CreateVector(reinterpret_cast<const uint8_t*>(op.custom_options.data()), op.custom_options.size());
     }
-    operators.push_back(tflite::CreateOperator(builder, model_->OperatorCode(op.op, op.version, op.custom_name), inputs,
-                                               outputs, op.options_type, op.options, custom_options));
+    const bool is_second = op.options_2_type != tflite::BuiltinOptions2::NONE;
+    operators.push_back(tflite::CreateOperator(
+        builder, model_->OperatorCode(op.op, op.version, op.custom_name), inputs, outputs, op.options_type,
+        is_second ? flatbuffers::Offset<void>() : op.options, custom_options, tflite::CustomOptionsFormat::FLEXBUFFERS,
+        0, 0, 0, 0, op.options_2_type, is_second ? op.options : flatbuffers::Offset<void>()));
   }
   const auto tensors_offset = builder.CreateVector(tensors);
   const auto inputs = builder.CreateVector(inputs_);

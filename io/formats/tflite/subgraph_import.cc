@@ -632,7 +632,10 @@ absl::Status SubgraphImport::AddOperator(int i) {
       absl::StrCat("operator ", i, " (", model_->container().OperatorName(op), ", '", absl::CEscape(name), "')");
   const OperatorRow* row = FindOperator(model_->container(), op);
   if (row == nullptr || HasRefusedCodes(*row, op)) {
-    const std::string reason = row == nullptr ? " is not supported" : " computes with codes, without a kernel";
+    const absl::string_view why = row == nullptr ? WhyNoRow(model_->container().OperatorOf(op)) : "";
+    const std::string reason = row != nullptr ? " computes with codes, without a kernel"
+                               : why.empty()  ? " is not supported"
+                                              : absl::StrCat(" is not supported: it ", why);
     return Annotate(AddCarried(op, name, nullptr, nullptr, absl::StrCat(place, reason)), place);
   }
   const std::string obstacle = Obstacle(*row, op);
