@@ -80,6 +80,8 @@ absl::StatusOr<std::vector<ArgSpec>> ParseArgs(const char* const* texts) {
 // Returns the kernel that the library's kernel precedes; null if there is none.
 absl::StatusOr<const Kernel*> Replaced(Op op) {
   const Kernel* builtin = FindKernel(op);
+  // Operators of TensorFlow Lite that are only carried: their schema is Permafrost's, but there is no kernel.
+  if (builtin == nullptr && absl::StartsWith(op.name(), "TFLite:")) return builtin;
   const OpSchema* schema = FindSchema(op);
   const bool is_kept = builtin != nullptr ? builtin->is_alias() || builtin->is_done_by_session() ||
                                                 builtin->uses_state() || builtin->reads_shapes_only()

@@ -1,9 +1,11 @@
-// Two kernels: one for a new op LeakyClip, and a Relu that replaces the built-in kernel for large tensors. An example
-// to copy; docs/writing_a_custom_op.md explains it.
+// Three kernels: one for a new op LeakyClip, one for a custom operator of that name in TensorFlow Lite models, and a
+// Relu that replaces the built-in kernel for large tensors. An example to copy; docs/writing_a_custom_op.md explains
+// it.
 //
 //   cc -O3 -shared -fPIC -Iruntime_check/delegates/external -o leaky_clip.so docs/examples/custom_op/leaky_clip.c
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "permafrost_custom_op.h"
 
@@ -12,7 +14,7 @@
 
 static const permafrost_host* the_host;
 
-// State that both ops keep from prepare to run.
+// State that the ops keep from prepare to run.
 typedef struct {
   float alpha, limit;
   int64_t count;
@@ -24,7 +26,7 @@ typedef struct {
   float* to;
 } work;
 
-// The output of both ops has the shape of the input.
+// The output of all ops has the shape of the input.
 static int32_t same_shape(void* self, const permafrost_partition* single, permafrost_shapes* shapes, char* error,
                           size_t error_size) {
   (void)self;
@@ -102,6 +104,28 @@ static int32_t prepare_leaky_clip(void* self, const permafrost_partition* single
   return PERMAFROST_OK;
 }
 
+// The operator of TensorFlow Lite has its settings in the bytes of `custom_options`: two floats, alpha and limit.
+static int32_t prepare_carried_clip(void* self, const permafrost_partition* single, int32_t num_threads,
+                                    permafrost_compiled* compiled, char* error, size_t error_size) {
+  (void)self;
+  (void)num_threads;
+  char bytes[2 * sizeof(float)];
+  size_t length = 0;
+  const int32_t found = the_host->string_attr(single->nodes[0], "custom_options", bytes, sizeof bytes, &length);
+  if (found != PERMAFROST_OK || length != sizeof bytes) {
+    snprintf(error, error_size, "custom_options has %zu bytes, expected %zu", length, sizeof bytes);
+    return PERMAFROST_FAILED;
+  }
+  settings* with = new_settings(single, error, error_size);
+  if (with == NULL) return PERMAFROST_FAILED;
+  memcpy(&with->alpha, bytes, sizeof(float));
+  memcpy(&with->limit, bytes + sizeof(float), sizeof(float));
+  compiled->self = with;
+  compiled->run = &run_leaky_clip;
+  compiled->destroy = &free;
+  return PERMAFROST_OK;
+}
+
 // Refuses small tensors, for which the built-in kernel is as fast.
 static int32_t prepare_relu(void* self, const permafrost_partition* single, int32_t num_threads,
                             permafrost_compiled* compiled, char* error, size_t error_size) {
@@ -129,14 +153,20 @@ static const permafrost_kernel kLeakyClip = {
     .infer_shapes = &same_shape,
     .prepare = &prepare_leaky_clip,
 };
-// Relu needs no signature: Permafrost knows the op.
+// The other ops need no signature: Permafrost knows Relu and carries operators of TensorFlow Lite.
+static const permafrost_kernel kCarriedClip = {
+    .struct_size = sizeof(permafrost_kernel),
+    .op = "TFLite:LeakyClip",
+    .infer_shapes = &same_shape,
+    .prepare = &prepare_carried_clip,
+};
 static const permafrost_kernel kRelu = {
     .struct_size = sizeof(permafrost_kernel),
     .op = "Relu",
     .infer_shapes = &same_shape,
     .prepare = &prepare_relu,
 };
-static const permafrost_kernel* const kKernels[] = {&kLeakyClip, &kRelu};
+static const permafrost_kernel* const kKernels[] = {&kLeakyClip, &kCarriedClip, &kRelu};
 
 PERMAFROST_EXPORT int32_t permafrost_custom_ops_entry(const permafrost_host* host, permafrost_custom_ops* ops,
                                                       char* error, size_t error_size) {
@@ -147,7 +177,7 @@ PERMAFROST_EXPORT int32_t permafrost_custom_ops_entry(const permafrost_host* hos
     return PERMAFROST_FAILED;
   }
   the_host = host;
-  ops->num_kernels = 2;
+  ops->num_kernels = 3;
   ops->kernels = kKernels;
   return PERMAFROST_OK;
 }

@@ -16,6 +16,7 @@ namespace {
 
 constexpr absl::string_view kPrefix = "TFLite:";
 constexpr absl::string_view kModelAttr = "model";
+constexpr absl::string_view kCustomOptionsAttr = "custom_options", kOperandsAttr = "operands";
 // Names of custom operators are cut to this length; the description has the whole name.
 constexpr size_t kLongestName = 100;
 // The description of an operator is smaller than what it describes in the file, but operators may share their parts.
@@ -247,7 +248,9 @@ absl::StatusOr<Node*> CarriedOperatorMaker::Add(const tflite::Operator& op, absl
   // Data inputs come first, so the numbers of states are set when the numbers of inputs and outputs are known.
   constexpr int32_t kLater = std::numeric_limits<int32_t>::max();
   std::vector<int32_t> states;
-  for (int32_t& operand : carried.op.inputs) {
+  std::vector<int64_t> positions;
+  for (size_t k = 0; k < carried.op.inputs.size(); ++k) {
+    int32_t& operand = carried.op.inputs[k];
     if (operand < 0) continue;
     // A variable tensor without a value is a state. Others are fed or computed in spite of their mark.
     if (container_->tensor(subgraph_, operand).is_variable() && !value_of(operand).ok()) {
@@ -257,6 +260,7 @@ absl::StatusOr<Node*> CarriedOperatorMaker::Add(const tflite::Operator& op, absl
     }
     PF_RETURN_IF_ERROR(add_input(operand));
     operand = static_cast<int32_t>(inputs.size()) - 1;
+    positions.push_back(static_cast<int64_t>(k));
   }
   // Tensors that hold the scales of blocks.
   const auto num_tensors = static_cast<int64_t>(container_->subgraph(subgraph_).tensors()->size());
@@ -321,6 +325,13 @@ absl::StatusOr<Node*> CarriedOperatorMaker::Add(const tflite::Operator& op, absl
   const std::string model = Encoded(carried);
   PF_RETURN_IF_ERROR(Take(model.size()));
   node->SetAttr(kModelAttr, AttrValue::String(model));
+  node->SetAttr(kOperandsAttr, AttrValue::IntList(positions));
+  const std::vector<uint8_t>& options = carried.op.custom_options;
+  if (!options.empty()) {
+    PF_RETURN_IF_ERROR(Take(options.size()));
+    const absl::string_view bytes(reinterpret_cast<const char*>(options.data()), options.size());
+    node->SetAttr(kCustomOptionsAttr, AttrValue::String(bytes));
+  }
   return node;
 }
 

@@ -4,6 +4,9 @@
 // descriptions of its tensors, without their data. Tensor i is data input i of the node; the outputs of the node
 // follow; the rest (states, intermediates) belongs to the operator. Constants are ordinary Const nodes: views of the
 // file in the layout of the file, so operands that are packed or sparse are vectors of bytes.
+//
+// Kernels from libraries (docs/writing_a_custom_op.md) read two more attributes, which the writer ignores:
+// `custom_options`, the bytes of that field, and `operands`, the position of each data input among the file's operands.
 #ifndef PERMAFROST_IO_FORMATS_TFLITE_CARRIED_OPERATOR_H_
 #define PERMAFROST_IO_FORMATS_TFLITE_CARRIED_OPERATOR_H_
 

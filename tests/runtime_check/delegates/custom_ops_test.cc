@@ -74,6 +74,34 @@ TEST(CustomOpsTest, TheExampleRunsAnOwnOp) {
   }
 }
 
+// A custom operator of a TensorFlow Lite model, as its reader adds it.
+std::unique_ptr<SmallGraph> CarriedClip(const std::string& options) {
+  auto small = std::make_unique<SmallGraph>();
+  small->Placeholder("x", DType::kFloat, {kUnknownDim});
+  small->Add("clip", "TFLite:LeakyClip", {"x"},
+             {{"Tin", AttrValue::TypeList({DType::kFloat})},
+              {"Tout", AttrValue::TypeList({DType::kFloat})},
+              {"model", AttrValue::String("not read by a run")},
+              {"custom_options", AttrValue::String(options)},
+              {"operands", AttrValue::IntList({0})}});
+  return small;
+}
+
+TEST(CustomOpsTest, LibrariesRunCarriedOperators) {
+  const float numbers[] = {0.25F, 3};
+  const std::string options(reinterpret_cast<const char*>(numbers), sizeof numbers);
+  const std::unique_ptr<SmallGraph> small = CarriedClip(options);
+  const auto session = Make(*small, {"x"}, {"clip"}, With(kExample));
+  ASSERT_NE(session, nullptr);
+  const auto outputs = session->Run({Floats({3}, {-4, 2, 8})});
+  ASSERT_TRUE(outputs.ok()) << outputs.status();
+  EXPECT_THAT(ToVector((*outputs)[0]), ElementsAre(-1, 2, 3));
+  EXPECT_EQ(Make(*CarriedClip("abc"), {"x"}, {"clip"}, With(kExample))->Run({Floats({1}, {1})}).status().message(),
+            "node 'clip' (TFLite:LeakyClip): the kernel of 'docs/examples/leaky_clip.so': custom_options has 3 bytes, "
+            "expected 8");
+  EXPECT_FALSE(Session::Create(small->graph(), {"x"}, {"clip"}).ok());
+}
+
 TEST(CustomOpsTest, ErrorsNameNodeAndLibrary) {
   const std::unique_ptr<SmallGraph> small(LeakyClip(AttrValue::Float(2)));
   EXPECT_EQ(
