@@ -87,7 +87,7 @@ TEST(PictureConverterTest, ScalesAndOrdersChannels) {
   preprocessing.order = ChannelOrder::kBgr;
   preprocessing.range = std::make_pair(0.0, 255.0);
   preprocessing.mean = {104, 117, 123};  // In the order that the model reads: blue, green, red.
-  const PictureConverter converter = Converter(preprocessing, {DType::kFloat, 1, 2, 3, ImageLayout::kChannelsLast});
+  const PictureConverter converter = Converter(preprocessing, {DType::kFloat, 1, 2, 3, PictureLayout::kChannelsLast});
   const Picture picture = converter.Fit(Plain(3, 3, {10, 20, 30}));
   const Tensor tensor = converter.ToTensor({picture}).value();
   EXPECT_EQ(tensor.shape(), Shape({1, 1, 2, 3}));
@@ -96,7 +96,7 @@ TEST(PictureConverterTest, ScalesAndOrdersChannels) {
 }
 
 TEST(PictureConverterTest, ChannelsFirst) {
-  const PictureConverter converter = Converter({}, {DType::kFloat, 2, 2, 3, ImageLayout::kChannelsFirst});
+  const PictureConverter converter = Converter({}, {DType::kFloat, 2, 2, 3, PictureLayout::kChannelsFirst});
   const Tensor tensor = converter.ToTensor({converter.Fit(Plain(2, 2, {0, 51, 255}))}).value();
   EXPECT_EQ(tensor.shape(), Shape({1, 3, 2, 2}));
   const float* found = tensor.data<float>();
@@ -106,16 +106,16 @@ TEST(PictureConverterTest, ChannelsFirst) {
 
 TEST(PictureConverterTest, IntegersTakeAllThatTheTypeHolds) {
   const Image image = Plain(1, 1, {0, 128, 255});
-  const PictureConverter bytes = Converter({}, {DType::kUint8, 1, 1, 3, ImageLayout::kChannelsLast});
+  const PictureConverter bytes = Converter({}, {DType::kUint8, 1, 1, 3, PictureLayout::kChannelsLast});
   EXPECT_EQ(bytes.ToTensor({bytes.Fit(image)}).value().bytes(), absl::string_view("\x00\x80\xff", 3));
-  const PictureConverter codes = Converter({}, {DType::kInt8, 1, 1, 3, ImageLayout::kChannelsLast});
+  const PictureConverter codes = Converter({}, {DType::kInt8, 1, 1, 3, PictureLayout::kChannelsLast});
   EXPECT_EQ(codes.ToTensor({codes.Fit(image)}).value().bytes(), absl::string_view("\x80\x00\x7f", 3));
 }
 
 TEST(PictureConverterTest, GreyBothWays) {
-  const PictureConverter grey = Converter({}, {DType::kFloat, 1, 1, 1, ImageLayout::kChannelsLast});
+  const PictureConverter grey = Converter({}, {DType::kFloat, 1, 1, 1, PictureLayout::kChannelsLast});
   EXPECT_NEAR(grey.Fit(Plain(2, 2, {100, 200, 50})).pixels[0], 0.299 * 100 + 0.587 * 200 + 0.114 * 50, 1e-3);
-  const PictureConverter colour = Converter({}, {DType::kFloat, 1, 1, 3, ImageLayout::kChannelsLast});
+  const PictureConverter colour = Converter({}, {DType::kFloat, 1, 1, 3, PictureLayout::kChannelsLast});
   EXPECT_THAT(colour.Fit(Plain(2, 2, {77})).pixels, ElementsAre(77, 77, 77));
 }
 
@@ -125,7 +125,7 @@ TEST(PictureConverterTest, FitsTheFrame) {
   for (int64_t y = 0; y < 4; ++y) {
     for (int64_t x = 4; x < 8; ++x) *image.At(y, x) = 200;
   }
-  const PictureFormat format{DType::kFloat, 4, 4, 1, ImageLayout::kChannelsLast};
+  const PictureFormat format{DType::kFloat, 4, 4, 1, PictureLayout::kChannelsLast};
   Preprocessing preprocessing;
   preprocessing.filter = ResizeFilter::kArea;
   const auto row = [&](ImageFit fit, int64_t y) {
@@ -150,7 +150,7 @@ TEST(PictureConverterTest, TensorsBecomePicturesAgain) {
   preprocessing.range = std::make_pair(-1.0, 1.0);
   preprocessing.mean = {0.1, 0.2, 0.3};
   preprocessing.deviation = {2};
-  for (const ImageLayout layout : {ImageLayout::kChannelsLast, ImageLayout::kChannelsFirst}) {
+  for (const PictureLayout layout : {PictureLayout::kChannelsLast, PictureLayout::kChannelsFirst}) {
     const PictureConverter converter = Converter(preprocessing, {DType::kFloat, 13, 11, 3, layout});
     const Picture picture = converter.Fit(RecordedImage());
     const std::vector<Picture> again = converter.ToPictures(converter.ToTensor({picture, picture}).value()).value();
@@ -160,7 +160,7 @@ TEST(PictureConverterTest, TensorsBecomePicturesAgain) {
 }
 
 TEST(PictureConverterTest, ValuesThatAreNoPicturesAreRefused) {
-  const PictureConverter converter = Converter({}, {DType::kFloat, 1, 2, 1, ImageLayout::kChannelsLast});
+  const PictureConverter converter = Converter({}, {DType::kFloat, 1, 2, 1, PictureLayout::kChannelsLast});
   for (const float wrong : {1.5F, -0.1F, std::nanf("")}) {
     const Tensor tensor = Tensor::FromVector<float>({1, 1, 2, 1}, {wrong, 0.5F});
     EXPECT_THAT(std::string(converter.ToPictures(tensor).status().message()), HasSubstr("--image_range")) << wrong;
@@ -168,7 +168,7 @@ TEST(PictureConverterTest, ValuesThatAreNoPicturesAreRefused) {
 }
 
 TEST(PictureConverterTest, SettingsThatDoNotFit) {
-  const PictureFormat colour{DType::kFloat, 2, 2, 3, ImageLayout::kChannelsLast};
+  const PictureFormat colour{DType::kFloat, 2, 2, 3, PictureLayout::kChannelsLast};
   const auto message = [&](const Preprocessing& preprocessing) {
     return std::string(PictureConverter::Create(preprocessing, colour).status().message());
   };
@@ -201,7 +201,7 @@ TEST(FormatOfInputTest, ReadsTheShape) {
     return FormatOfInput(input, size);
   };
   EXPECT_EQ(format({kUnknownDim, 5, 6, 3})->width, 6);
-  EXPECT_EQ(format({1, 3, 5, 6})->layout, ImageLayout::kChannelsFirst);
+  EXPECT_EQ(format({1, 3, 5, 6})->layout, PictureLayout::kChannelsFirst);
   EXPECT_EQ(format({1, 3, 5, 6})->height, 5);
   EXPECT_EQ(format({1, kUnknownDim, kUnknownDim, 1}, std::make_pair(7, 8))->height, 7);
   EXPECT_THAT(std::string(format({1, kUnknownDim, 4, 1}).status().message()), HasSubstr("--image_size"));

@@ -1,5 +1,5 @@
 """Checks the source tree: every #include against the table of layers, each third-party header against its one home
-(docs/architecture.md), and that each tool is documented."""
+(docs/architecture.md), that each type has one definition, and that each tool is documented."""
 
 import pathlib
 import re
@@ -52,7 +52,24 @@ HOMES = [
 # May be included anywhere.
 EVERYWHERE = r'absl/'
 
+# The lines that open and close a namespace, and that define a type in it.
+NAMESPACE = re.compile(r'^namespace\s*([\w:]*)\s*\{')
+END_OF_NAMESPACE = re.compile(r'^\}\s*//\s*namespace')
+TYPE = re.compile(r'^(?:template\s*<[^{;]*>\s*)?(?:struct|class|enum class|enum|union)\s+(\w+)(?:\s+final)?\s*(?::[^:;{][^;{]*)?\{')
+
 INCLUDE = re.compile(r'^\s*#\s*include\s+([<"])([^>"]+)[>"]', re.MULTILINE)
+
+
+def types_in(text):
+    """The qualified names of types that other files could define, too."""
+    namespaces = []
+    for line in text.splitlines():
+        if opened := NAMESPACE.match(line):
+            namespaces.append(opened.group(1))
+        elif END_OF_NAMESPACE.match(line) and namespaces:
+            namespaces.pop()
+        elif (defined := TYPE.match(line)) and '' not in namespaces:
+            yield '::'.join([*namespaces, defined.group(1)])
 
 
 def problem(path, delimiter, header):
@@ -105,6 +122,22 @@ class LayeringTest(unittest.TestCase):
         silent = [path.relative_to(WORKSPACE).as_posix() for path in sources()
                   if not path.read_text(encoding='utf-8').startswith(('//', '/*'))]
         self.assertEqual(silent, [])
+
+    def test_each_type_has_one_definition(self):
+        # Two types with one name are undefined behaviour: the linker keeps one instance of std::vector<T> for both.
+        homes = {}
+        for path in sources():
+            relative = path.relative_to(WORKSPACE).as_posix()
+            if not relative.startswith(('tests/', 'docs/')):
+                for name in types_in(path.read_text(encoding='utf-8')):
+                    homes.setdefault(name, []).append(relative)
+        self.assertGreater(len(homes), 500)
+        self.assertEqual({name: paths for name, paths in homes.items() if len(paths) > 1}, {})
+
+    def test_a_second_definition_is_found(self):
+        text = ('namespace a {\nnamespace {\nstruct B {\n};\n}  // namespace\nclass C final : public D {\n};\nstruct E;\n'
+                '}  // namespace a\n')
+        self.assertEqual(list(types_in(text)), ['a::C'])
 
     def test_kernels_reach_elements_through_views(self):
         """The views of ComputeContext check types and sizes; the members of a Value do not."""

@@ -172,7 +172,7 @@ TEST_F(LabelledImagesTest, BatchesOfAFixedSizeAreFilledUp) {
   const std::string folder = fs::path(DataFile("tests/models/digit_images/3/003.png")).parent_path().string();
   const std::vector<std::string> paths = {folder + "/003.png", folder + "/007.png", folder + "/003.png"};
   const PictureConverter converter =
-      PictureConverter::Create({}, {DType::kFloat, 8, 8, 1, ImageLayout::kChannelsLast}).value();
+      PictureConverter::Create({}, {DType::kFloat, 8, 8, 1, PictureLayout::kChannelsLast}).value();
   for (const bool is_fixed : {true, false}) {
     const auto source = ImageBatches(RealFileSystem(), paths, converter, {}, 2, is_fixed);
     ASSERT_EQ(source->num_batches(), 2);

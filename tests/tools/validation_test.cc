@@ -225,7 +225,7 @@ TEST(ValidateTest, DistortsWhatIsFed) {
   auto model = GraphFromText("x = Placeholder()\ny = Identity(x)");
   model->Find("x")->SetAttr("shape", AttrValue::OfShape({kUnknownDim, 1, 2, 1}));
   ASSERT_TRUE(model->DeclareInterface({"x"}, {"y"}).ok());
-  const auto converter = PictureConverter::Create({}, {DType::kFloat, 1, 2, 1, ImageLayout::kChannelsLast});
+  const auto converter = PictureConverter::Create({}, {DType::kFloat, 1, 2, 1, PictureLayout::kChannelsLast});
   const auto source = KeptBatches({{Tensor::FromVector<float>({1, 1, 2, 1}, {0.25F, 1})}}, *converter);
   Labels labels;
   labels.numbers = {0.25, 1};

@@ -117,12 +117,12 @@ absl::StatusOr<PictureFormat> FormatOfInput(const Endpoint& input, std::optional
   }
   const auto is_channels = [](int64_t dimension) { return dimension == 1 || dimension == 3; };
   if (is_channels(shape->dim(3))) {
-    format.layout = ImageLayout::kChannelsLast;
+    format.layout = PictureLayout::kChannelsLast;
     format.channels = shape->dim(3);
     format.height = shape->dim(1);
     format.width = shape->dim(2);
   } else if (is_channels(shape->dim(1))) {
-    format.layout = ImageLayout::kChannelsFirst;
+    format.layout = PictureLayout::kChannelsFirst;
     format.channels = shape->dim(1);
     format.height = shape->dim(2);
     format.width = shape->dim(3);
@@ -221,7 +221,7 @@ Picture PictureConverter::Fit(const Image& image) const {
 size_t PictureConverter::PictureIndex(size_t element, size_t* channel) const {
   const auto channels = static_cast<size_t>(format_.channels);
   const auto pixels = static_cast<size_t>(format_.height * format_.width);
-  const bool is_last = format_.layout == ImageLayout::kChannelsLast;
+  const bool is_last = format_.layout == PictureLayout::kChannelsLast;
   *channel = is_last ? element % channels : element / pixels;
   const size_t pixel = is_last ? element / channels : element % pixels;
   return pixel * channels + (reverses_channels_ ? channels - 1 - *channel : *channel);
@@ -230,7 +230,7 @@ size_t PictureConverter::PictureIndex(size_t element, size_t* channel) const {
 template <typename T>
 absl::StatusOr<Tensor> PictureConverter::Convert(const std::vector<Picture>& pictures) const {
   const auto count = static_cast<int64_t>(pictures.size());
-  const bool is_last = format_.layout == ImageLayout::kChannelsLast;
+  const bool is_last = format_.layout == PictureLayout::kChannelsLast;
   const Shape shape = is_last ? Shape({count, format_.height, format_.width, format_.channels})
                               : Shape({count, format_.channels, format_.height, format_.width});
   T* elements = nullptr;

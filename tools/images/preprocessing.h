@@ -24,7 +24,7 @@ enum class ImageFit {
   kLetterbox,  // The whole picture with its aspect ratio, centred, with bars.
 };
 enum class ChannelOrder { kRgb, kBgr, kGray };
-enum class ImageLayout { kChannelsLast, kChannelsFirst };
+enum class PictureLayout { kChannelsLast, kChannelsFirst };
 
 std::vector<std::string> ImageFitNames();
 std::vector<std::string> ChannelOrderNames();
@@ -50,7 +50,7 @@ struct PictureFormat {
   int64_t height = 0;
   int64_t width = 0;
   int64_t channels = 0;
-  ImageLayout layout = ImageLayout::kChannelsLast;
+  PictureLayout layout = PictureLayout::kChannelsLast;
 };
 
 // Returns the picture format of `input`, from its type and shape, and from `size` (height, width) if the shape leaves

@@ -24,7 +24,7 @@ constexpr float kPercent = 100.0f;
 // Returns the minimum below which `min_percentile` percent of the minima lie, and the maximum above which
 // `max_percentile` percent of the maxima lie, rounded as in TensorFlow. With ten records and five percent these are the
 // second smallest minimum and the largest maximum.
-Range Choose(RangeRecords records, const Params& params) {
+FloatBounds Choose(RangeRecords records, const Params& params) {
   std::sort(records.mins.begin(), records.mins.end());
   std::sort(records.maxes.begin(), records.maxes.end());
   const float count = static_cast<float>(records.mins.size());
@@ -54,7 +54,7 @@ void HandControlsOn(Graph* graph, Node* node) {
   }
 }
 
-absl::Status Freeze(Graph* graph, Node* node, const Range& range, bool has_loops) {
+absl::Status Freeze(Graph* graph, Node* node, const FloatBounds& range, bool has_loops) {
   const auto add = [&](absl::string_view suffix, float value) {
     Node* wait_for = has_loops && node->num_inputs() > 0 ? node->input(0).node : nullptr;
     return AddScalarAt(graph, absl::StrCat(node->name(), suffix), value, node, wait_for);
@@ -124,7 +124,7 @@ absl::StatusOr<int64_t> FreezeAll(Graph* graph, const Params& params, PassContex
                                                    "';<node>__print__;__requant_min_max:[<min>][<max>]'"));
   }
   PF_ASSIGN_OR_RETURN(const std::vector<Node*> nodes, FindNodes(*graph, log));
-  std::vector<Range> ranges;
+  std::vector<FloatBounds> ranges;
   for (const auto& [name, records] : log.nodes) {
     ranges.push_back(Choose(records, params));
     if (ranges.back().min > ranges.back().max) {

@@ -27,8 +27,8 @@ struct Params {
   std::vector<std::string> ignore_op;
 };
 
-absl::StatusOr<std::optional<Range>> RangeOf(absl::string_view name, std::optional<float> min,
-                                             std::optional<float> max) {
+absl::StatusOr<std::optional<FloatBounds>> RangeOf(absl::string_view name, std::optional<float> min,
+                                                   std::optional<float> max) {
   if (min.has_value() != max.has_value()) {
     return absl::InvalidArgumentError(
         absl::StrCat("You must pass both ", name, "_min and ", name, "_max into quantize_nodes"));
@@ -38,11 +38,11 @@ absl::StatusOr<std::optional<Range>> RangeOf(absl::string_view name, std::option
     return absl::InvalidArgumentError(absl::StrCat("parameters '", name, "_min' and '", name, "_max': found ", *min,
                                                    " and ", *max, ", expected a finite minimum below the maximum"));
   }
-  return Range{*min, *max};
+  return FloatBounds{*min, *max};
 }
 
 // Rewrites Placeholder p (float)  =>  Dequantize p_eightbit/dequantize of Placeholder p (quint8) and the range.
-absl::StatusOr<int64_t> QuantizePlaceholders(Graph* graph, const Range& range, PassContext* context) {
+absl::StatusOr<int64_t> QuantizePlaceholders(Graph* graph, const FloatBounds& range, PassContext* context) {
   int64_t converted = 0;
   for (Node* node : graph->Nodes()) {
     if (node->op() != ops::kPlaceholder) continue;
@@ -72,7 +72,7 @@ absl::StatusOr<int64_t> QuantizePlaceholders(Graph* graph, const Range& range, P
   return converted;
 }
 
-absl::StatusOr<int64_t> ConvertOps(Graph* graph, std::optional<Range> fallback, const Params& params,
+absl::StatusOr<int64_t> ConvertOps(Graph* graph, std::optional<FloatBounds> fallback, const Params& params,
                                    PassContext* context) {
   // Shapes are empty if inference fails; then no known shape prevents a conversion.
   ShapeMap shapes;
@@ -104,7 +104,7 @@ int64_t CancelPairs(Graph* graph, PassContext* context) {
   int64_t cancelled = 0;
   for (Node* node = graph->first(); node != nullptr; node = node->next()) {
     if (node->op() != ops::kQuantizeV2 || node->uses().empty() || graph->IsEndpoint(node)) continue;
-    const std::optional<CodedTensor> codes = CodesBehind(*node);
+    const std::optional<EightBitTensor> codes = CodesBehind(*node);
     if (!codes.has_value() || graph->IsInput(node->input(0).node)) continue;
     const RewriteScope rewrite(context, graph, {node, node->input(0).node});
     if (!rewrite) break;
@@ -128,8 +128,9 @@ std::vector<Node*> NoLongerRead(const Graph& graph, const std::vector<bool>& had
 }
 
 absl::StatusOr<int64_t> Quantize(Graph* graph, const Params& params, PassContext* context) {
-  PF_ASSIGN_OR_RETURN(const std::optional<Range> input_range, RangeOf("input", params.input_min, params.input_max));
-  PF_ASSIGN_OR_RETURN(const std::optional<Range> fallback,
+  PF_ASSIGN_OR_RETURN(const std::optional<FloatBounds> input_range,
+                      RangeOf("input", params.input_min, params.input_max));
+  PF_ASSIGN_OR_RETURN(const std::optional<FloatBounds> fallback,
                       RangeOf("fallback", params.fallback_min, params.fallback_max));
   for (const std::string& name : params.ignore_op) {
     if (FindEightBitForm(Op::Named(name)) == nullptr) {

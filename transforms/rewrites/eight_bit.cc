@@ -90,7 +90,7 @@ bool HasLoops(const Graph& graph) {
   return false;
 }
 
-void BecomeDequantize(Graph* graph, Node* node, const CodedTensor& coded) {
+void BecomeDequantize(Graph* graph, Node* node, const EightBitTensor& coded) {
   graph->ClearInputs(node);
   node->ClearAttrs();
   node->set_op(ops::kDequantize);
@@ -99,7 +99,7 @@ void BecomeDequantize(Graph* graph, Node* node, const CodedTensor& coded) {
   for (const TensorRef& input : {coded.codes, coded.min, coded.max}) graph->AddInput(node, input);
 }
 
-absl::StatusOr<Node*> AddRequantize(Graph* graph, absl::string_view name, const CodedTensor& wide, TensorRef min,
+absl::StatusOr<Node*> AddRequantize(Graph* graph, absl::string_view name, const EightBitTensor& wide, TensorRef min,
                                     TensorRef max, Node* position) {
   PF_ASSIGN_OR_RETURN(Node * node, AddNodeAt(graph, name, ops::kRequantize, position));
   node->SetAttr("Tinput", AttrValue::Type(DType::kQInt32));
@@ -114,9 +114,9 @@ bool IsPlainDequantize(const Node& node) {
 
 bool IsPlainQuantize(const Node& node, DType codes) { return node.op() == ops::kQuantizeV2 && IsPlain(node, codes); }
 
-absl::StatusOr<CodedTensor> Quantizer::Quantize(TensorRef tensor, Node* consumer) {
+absl::StatusOr<EightBitTensor> Quantizer::Quantize(TensorRef tensor, Node* consumer) {
   if (tensor.port == 0 && IsPlainDequantize(*tensor.node) && !graph_->IsInput(tensor.node)) {
-    return CodedTensor{tensor.node->input(0), tensor.node->input(1), tensor.node->input(2)};
+    return EightBitTensor{tensor.node->input(0), tensor.node->input(1), tensor.node->input(2)};
   }
   Node*& quantize = quantized_[{tensor, std::string(consumer->device())}];
   if (quantize != nullptr) return CodedOutputOf(quantize);
@@ -143,14 +143,14 @@ absl::StatusOr<CodedTensor> Quantizer::Quantize(TensorRef tensor, Node* consumer
   return CodedOutputOf(quantize);
 }
 
-std::optional<CodedTensor> CodesBehind(const Node& quantize) {
+std::optional<EightBitTensor> CodesBehind(const Node& quantize) {
   if (!IsPlainQuantize(quantize, DType::kQUint8)) return std::nullopt;
   const TensorRef tensor = quantize.input(0);
   if (tensor.port != 0 || !IsPlainDequantize(*tensor.node)) return std::nullopt;
   if (!IsExtremeOf(quantize.input(1), ops::kMin, tensor) || !IsExtremeOf(quantize.input(2), ops::kMax, tensor)) {
     return std::nullopt;
   }
-  return CodedTensor{tensor.node->input(0), tensor.node->input(1), tensor.node->input(2)};
+  return EightBitTensor{tensor.node->input(0), tensor.node->input(1), tensor.node->input(2)};
 }
 
 bool IsPartOfQuantizer(const Node& reshape) {

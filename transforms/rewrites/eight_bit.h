@@ -18,15 +18,15 @@ namespace permafrost {
 inline constexpr absl::string_view kCodingMode = "MIN_FIRST";
 
 // A tensor of codes and the float scalars that bound its range.
-struct CodedTensor {
+struct EightBitTensor {
   TensorRef codes;
   TensorRef min;
   TensorRef max;
 };
 // Returns outputs 0, 1 and 2 of a quantised op.
-inline CodedTensor CodedOutputOf(Node* node) { return {{node, 0}, {node, 1}, {node, 2}}; }
+inline EightBitTensor CodedOutputOf(Node* node) { return {{node, 0}, {node, 1}, {node, 2}}; }
 
-struct Range {
+struct FloatBounds {
   float min = 0;
   float max = 0;
 };
@@ -43,10 +43,10 @@ bool HasLoops(const Graph& graph);
 
 // Turns `node` into the Dequantize of `coded`. It keeps its name, place, device and users; its control inputs are
 // removed.
-void BecomeDequantize(Graph* graph, Node* node, const CodedTensor& coded);
+void BecomeDequantize(Graph* graph, Node* node, const EightBitTensor& coded);
 
 // Adds a Requantize: codes of 32 bits with range [min, max]  =>  codes of eight bits.
-absl::StatusOr<Node*> AddRequantize(Graph* graph, absl::string_view name, const CodedTensor& wide, TensorRef min,
+absl::StatusOr<Node*> AddRequantize(Graph* graph, absl::string_view name, const EightBitTensor& wide, TensorRef min,
                                     TensorRef max, Node* position);
 
 // Return true for a Dequantize, or a QuantizeV2, of eight-bit codes in the mode MIN_FIRST with one range per tensor.
@@ -63,7 +63,7 @@ class Quantizer {
 
   // Returns the codes of `tensor` for `consumer`; P is the consumer's name with "_eightbit". If a Dequantize produces
   // the tensor, returns the codes that the Dequantize reads.
-  absl::StatusOr<CodedTensor> Quantize(TensorRef tensor, Node* consumer);
+  absl::StatusOr<EightBitTensor> Quantize(TensorRef tensor, Node* consumer);
 
  private:
   Graph* graph_;
@@ -72,7 +72,7 @@ class Quantizer {
 
 // Returns the codes that make `quantize` redundant: `quantize` was made by a Quantizer, and its tensor comes from a
 // Dequantize of those codes. Otherwise returns nothing.
-std::optional<CodedTensor> CodesBehind(const Node& quantize);
+std::optional<EightBitTensor> CodesBehind(const Node& quantize);
 
 // Returns true for a Reshape made by a Quantizer: its readers use only the extremes of its values, to quantise a
 // tensor.

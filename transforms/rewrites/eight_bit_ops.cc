@@ -136,7 +136,7 @@ absl::string_view WayToEightBits(Op op) {
   return "";
 }
 
-EightBitConverter::EightBitConverter(Graph* graph, std::optional<Range> fallback, const ShapeMap& shapes,
+EightBitConverter::EightBitConverter(Graph* graph, std::optional<FloatBounds> fallback, const ShapeMap& shapes,
                                      PassContext* context)
     : graph_(graph),
       fallback_(fallback),
@@ -239,7 +239,7 @@ absl::StatusOr<Node*> EightBitConverter::AddMain(Node* node, const EightBitForm&
     PF_ASSIGN_OR_RETURN(AttrValue value, AttrOrDefault(*node, key));
     copied.emplace_back(key, std::move(value));
   }
-  std::vector<CodedTensor> coded;
+  std::vector<EightBitTensor> coded;
   std::vector<TensorRef> inputs;
   for (int i = 0; i < node->num_data_inputs(); ++i) {
     if (i == form.raw_input) {
@@ -250,10 +250,10 @@ absl::StatusOr<Node*> EightBitConverter::AddMain(Node* node, const EightBitForm&
     inputs.push_back(coded.back().codes);
   }
   if (form.ranges_by_kind) {
-    for (const CodedTensor& tensor : coded) inputs.push_back(tensor.min);
-    for (const CodedTensor& tensor : coded) inputs.push_back(tensor.max);
+    for (const EightBitTensor& tensor : coded) inputs.push_back(tensor.min);
+    for (const EightBitTensor& tensor : coded) inputs.push_back(tensor.max);
   } else {
-    for (const CodedTensor& tensor : coded) {
+    for (const EightBitTensor& tensor : coded) {
       inputs.push_back(tensor.min);
       inputs.push_back(tensor.max);
     }
@@ -279,7 +279,7 @@ absl::StatusOr<Node*> EightBitConverter::AddMain(Node* node, const EightBitForm&
 
 // Requantises the 32-bit result of `main` to eight bits.
 absl::StatusOr<Node*> EightBitConverter::Narrow(Node* node, Node* main) {
-  const CodedTensor wide = CodedOutputOf(main);
+  const EightBitTensor wide = CodedOutputOf(main);
   const std::string prefix = absl::StrCat(node->name(), "/eightbit/");
   TensorRef min, max;
   if (fallback_.has_value()) {

@@ -39,7 +39,7 @@ class EightBitConverter {
  public:
   // `fallback` is the range of 32-bit results; without it the range is measured at run time. `shapes` describe the
   // graph in its current state, and may be empty. All arguments must outlive this.
-  EightBitConverter(Graph* graph, std::optional<Range> fallback, const ShapeMap& shapes, PassContext* context);
+  EightBitConverter(Graph* graph, std::optional<FloatBounds> fallback, const ShapeMap& shapes, PassContext* context);
 
   // Turns `node` into the Dequantize of its eight-bit form `<node>/eightbit`. Returns false if the node is left
   // unchanged; a miss gives the reason if the form does not support an attribute or input of the node. Returns
@@ -55,7 +55,7 @@ class EightBitConverter {
   absl::StatusOr<Node*> Narrow(Node* node, Node* main);
 
   Graph* graph_;
-  std::optional<Range> fallback_;
+  std::optional<FloatBounds> fallback_;
   const ShapeMap& shapes_;
   PassContext* context_;
   const bool has_loops_;
