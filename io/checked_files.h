@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -25,9 +26,15 @@ class CheckedFiles {
 // The functions below fall back to those of FileSystem if `files` is no CheckedFiles: it then has no links.
 
 // Maps a file that a model names: `name` is a path relative to `folder`, which is empty or ends with '/'. Errors are
-// those of FileSystem::MapFile; PermissionDenied if `name` leads out of the folder by a symbolic link. Exempt is a link
-// to a file that has the same name in a folder of the same name, because build systems link whole models so.
+// those of FileSystem::MapFile; PermissionDenied if `name` leads out of the folder by a symbolic link. Two kinds of
+// links are exempt: those to a file that has the same name in a folder of the same name, because build systems link
+// whole models so, and those into the content-addressed cache that the folder is a part of (Hugging Face, DVC,
+// git-annex).
 absl::StatusOr<FileView> MapFileIn(FileSystem& files, const std::string& folder, const std::string& name);
+
+// Returns the resolved paths of the files outside of `folder` that MapFileIn reads through links in it, without those
+// of very large folders. Errors are ignored, since opening such a file reports them.
+std::vector<std::string> LinkedFilesOf(const std::string& folder);
 
 // Maps a file that this program wrote: a part of a cache. PermissionDenied if the last component of `path` is a
 // symbolic link, or if another user than root owns the file, or every user may write it.

@@ -16,10 +16,12 @@
 #include <cstdlib>
 
 #include "absl/cleanup/cleanup.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "graph/base/huge_pages.h"
 #include "graph/base/status.h"
+#include "io/checked_files.h"
 #include "io/mapped_pages.h"
 #include "io/system_error.h"
 
@@ -104,11 +106,79 @@ absl::StatusOr<int> OpenToRead(SystemCalls* calls, const std::string& path, int 
   return status;
 }
 
+// Returns whether `name` is the hash of a content, as caches name their files: it contains 30 hexadecimal digits in a
+// row. MD5, the shortest of the hashes in use, has 32, of which the first two may name a folder.
+bool IsContentHash(absl::string_view name) {
+  constexpr size_t kMinDigits = 30;
+  size_t digits = 0;
+  for (const char c : name) {
+    digits = absl::ascii_isxdigit(static_cast<unsigned char>(c)) ? digits + 1 : 0;
+    if (digits == kMinDigits) return true;
+  }
+  return false;
+}
+
+// Returns the folders in which the content-addressed cache that `folder` is a part of may keep its files. Such caches
+// keep each file once, under the hash of its content, and make folders of links to them. `folder` is a resolved path.
+std::vector<std::string> StoresOf(absl::string_view folder) {
+  struct Layout {
+    const char* models;  // Where the folders of links are, below the root of the cache.
+    const char* store;   // Where the files are, below the same root.
+  };
+  constexpr Layout kLayouts[] = {
+      {"/snapshots/", "/blobs/"},     // The Hugging Face hub: snapshots/REVISION/model.pb -> ../../blobs/HASH.
+      {"/", "/.dvc/cache/"},          // DVC with cache.type = symlink.
+      {"/", "/.git/annex/objects/"},  // git-annex.
+  };
+  std::vector<std::string> stores;
+  const std::string path = absl::StrCat(folder, "/");
+  for (const Layout& layout : kLayouts) {
+    for (size_t at = path.find(layout.models); at != std::string::npos; at = path.find(layout.models, at + 1)) {
+      stores.push_back(absl::StrCat(path.substr(0, at), layout.store));
+    }
+  }
+  return stores;
+}
+
+// Returns whether `found` is a file of the content-addressed cache that `folder` is a part of. Both are resolved paths.
+bool IsInCacheOfFolder(absl::string_view found, absl::string_view folder) {
+  if (!IsContentHash(found.substr(found.rfind('/') + 1))) return false;
+  for (const std::string& store : StoresOf(folder)) {
+    if (absl::StartsWith(found, store)) return true;
+  }
+  return false;
+}
+
 // Returns whether the file that was found for `name` in `folder` may be read. Both are resolved paths.
 bool IsContained(absl::string_view found, absl::string_view folder, absl::string_view name) {
   if (folder.empty()) return false;
   if (absl::StartsWith(found, folder == "/" ? folder : absl::StrCat(folder, "/"))) return true;
-  return absl::EndsWith(found, absl::StrCat(folder.substr(folder.rfind('/')), "/", name));
+  return absl::EndsWith(found, absl::StrCat(folder.substr(folder.rfind('/')), "/", name)) ||
+         IsInCacheOfFolder(found, folder);
+}
+
+// Adds to *found the files outside of `root` to which links in `folder`, which is `root` or below it, lead and which
+// MapFileIn would read. `prefix` is the path from `root` to `folder`.
+void AddLinkedFiles(const std::string& root, const std::string& folder, const std::string& prefix, int depth,
+                    int* entries_left, std::vector<std::string>* found) {
+  DIR* listing = opendir(folder.c_str());
+  if (listing == nullptr) return;
+  const absl::Cleanup close_listing = [listing] { closedir(listing); };
+  for (const dirent* entry = readdir(listing); entry != nullptr && (*entries_left)-- > 0; entry = readdir(listing)) {
+    const absl::string_view name = entry->d_name;
+    if (name == "." || name == "..") continue;
+    const std::string path = absl::StrCat(folder, "/", name);
+    struct stat about;
+    if (stat(path.c_str(), &about) != 0) continue;
+    if (S_ISDIR(about.st_mode)) {
+      if (depth > 0) AddLinkedFiles(root, path, absl::StrCat(prefix, name, "/"), depth - 1, entries_left, found);
+      continue;
+    }
+    char resolved[PATH_MAX];
+    if (!S_ISREG(about.st_mode) || realpath(path.c_str(), resolved) == nullptr) continue;
+    if (absl::StartsWith(resolved, absl::StrCat(root, "/"))) continue;
+    if (IsContained(resolved, root, absl::StrCat(prefix, name))) found->push_back(resolved);
+  }
 }
 
 // Reads to the end of the file. `expected` is an estimate of the size.
@@ -275,6 +345,17 @@ FileSystem& RealFileSystem() {
   static SystemCalls* calls = new SystemCalls;
   static PosixFileSystem* file_system = new PosixFileSystem(calls);
   return *file_system;
+}
+
+std::vector<std::string> LinkedFilesOf(const std::string& folder) {
+  constexpr int kMostEntries = 10000;  // Far above the files of a model; the walk takes about 20 ms.
+  constexpr int kMostDepth = 4;        // As deep as the folders of models are: variables/, assets.extra/.
+  std::vector<std::string> found;
+  char root[PATH_MAX];
+  if (realpath(ExpandHome(folder).c_str(), root) == nullptr) return found;
+  int entries_left = kMostEntries;
+  AddLinkedFiles(root, root, "", kMostDepth, &entries_left, &found);
+  return found;
 }
 
 std::string ExpandHome(absl::string_view path) {

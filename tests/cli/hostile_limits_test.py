@@ -4,6 +4,8 @@ A tool on such input ends by itself: the work would take hours without the limit
 the test's time limit. The text of a model never forms a line of the tool.
 """
 
+import hashlib
+import json
 import os
 import pathlib
 import struct
@@ -193,6 +195,35 @@ class HostileLimitsTest(unittest.TestCase):
         (model / 'shard').unlink()
         (model / 'shard').write_bytes(bytes(64))
         self.assertEqual(self.run_tool('convert_model', f'--in={model / "model.json"}', '--out=out.pb')[0], 0)
+
+    def test_caches_of_links_are_read(self):
+        root = self.folder / 'models--o--m'
+        snapshot = root / 'snapshots' / ('0' * 40)
+        (root / 'blobs').mkdir(parents=True)
+        snapshot.mkdir(parents=True)
+        manifest = {'format': 'graph-model', 'modelTopology': {'node': [{'name': 'w', 'op': 'Const', 'attr': {
+            'dtype': {'type': 'DT_FLOAT'}, 'value': {'tensor': {
+                'dtype': 'DT_FLOAT', 'tensorShape': {'dim': [{'size': '16'}]}}}}}]},
+            'weightsManifest': [{'paths': ['shard'], 'weights': [{'name': 'w', 'shape': [16], 'dtype': 'float32'}]}]}
+        for name, content in (('model.json', json.dumps(manifest).encode()), ('shard', bytes(64))):
+            blob = root / 'blobs' / hashlib.sha256(content).hexdigest()
+            blob.write_bytes(content)
+            (snapshot / name).symlink_to(f'../../blobs/{blob.name}')
+        status, text = self.run_tool('convert_model', f'--in={snapshot / "model.json"}', '--out=out.pb')
+        self.assertEqual(status, 0, text)
+        # A SavedModel, whose graph is a link, too.
+        saved = root / 'snapshots' / ('1' * 40)
+        saved.mkdir()
+        def field(number, content):
+            return bytes([number << 3 | 2, len(content) & 0x7f | 0x80, len(content) >> 7 & 0x7f | 0x80, len(content) >> 14]) + content
+        output = field(1, b'y') + field(2, field(1, b'probabilities:0') + b'\x10\x01')
+        signature = field(1, b'serving_default') + field(2, field(2, output))
+        content = b'\x08\x01' + field(2, field(1, field(4, b'serve')) + field(2, DIGITS.read_bytes()) + field(5, signature))
+        blob = root / 'blobs' / hashlib.sha256(content).hexdigest()
+        blob.write_bytes(content)
+        (saved / 'saved_model.pb').symlink_to(f'../../blobs/{blob.name}')
+        status, text = self.run_tool('summarize_graph', f'--in_graph={saved}')
+        self.assertEqual(status, 0, text)
 
     def test_a_link_in_a_cache_is_replaced(self):
         cache = self.folder / 'cache'

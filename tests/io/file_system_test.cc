@@ -117,6 +117,62 @@ TEST_F(FileSystemTest, FilesOfAModelStayInItsFolder) {
   EXPECT_EQ(MapFileIn(RealFileSystem(), Path("alias/"), "variables/own")->bytes, "own");
 }
 
+// A content-addressed cache makes folders of links to files that are named by the hash of their content.
+TEST_F(FileSystemTest, FilesOfAModelMayBeInTheCacheOfItsFolder) {
+  const std::string sha256(64, 'a'), sha1(40, 'b'), md5(30, 'c');
+  fs::create_directories(Path("hub/models--o--m/blobs"));
+  fs::create_directories(Path("hub/models--o--m/snapshots/revision/variables"));
+  fs::create_directories(Path("hub/models--o--private/blobs"));
+  fs::create_directories(Path("repository/.git/annex/objects/k9/X3"));
+  fs::create_directories(Path("repository/.dvc/cache/files/md5/ab"));
+  fs::create_directories(Path("repository/models/m"));
+  const std::string blobs = Path("hub/models--o--m/blobs/");
+  Put(blobs + sha256, "pinned");
+  Put(blobs + sha1, "small");
+  Put(blobs + "readme", "no hash");
+  Put(Path("secret"), "secret");
+  Put(Path("hub/models--o--private/blobs/") + sha256, "private");
+  const std::string key = "SHA256E-s6--" + sha256 + ".bin";
+  Put(Path("repository/.git/annex/objects/k9/X3/") + key, "annexed");
+  Put(Path("repository/.dvc/cache/files/md5/ab/") + md5, "tracked");
+  Put(Path("repository/.git/annex/objects/credentials"), "credentials");
+  // Ends in a store, but only by its name.
+  fs::create_symlink(Path("secret"), blobs + std::string(40, 'd'));
+
+  const std::string snapshot = Path("hub/models--o--m/snapshots/revision/");
+  fs::create_symlink("../../blobs/" + sha1, snapshot + "model.pb");
+  fs::create_symlink("../../../blobs/" + sha256, snapshot + "variables/shard");
+  fs::create_symlink("../../blobs/readme", snapshot + "no_hash");
+  fs::create_symlink("../../blobs/" + std::string(40, 'd'), snapshot + "onwards");
+  fs::create_symlink("../../../models--o--private/blobs/" + sha256, snapshot + "private");
+  const auto map = [](const std::string& folder, const std::string& name) {
+    return MapFileIn(RealFileSystem(), folder, name);
+  };
+  EXPECT_EQ(map(snapshot, "model.pb")->bytes, "small");
+  EXPECT_EQ(map(snapshot, "variables/shard")->bytes, "pinned");
+  // A part of the snapshot, and a link of the user to it.
+  EXPECT_EQ(map(snapshot + "variables/", "shard")->bytes, "pinned");
+  fs::create_symlink(snapshot, Path("mine"));
+  EXPECT_EQ(map(Path("mine/"), "model.pb")->bytes, "small");
+  for (const char* name : {"no_hash", "onwards", "private"}) {
+    EXPECT_EQ(map(snapshot, name).status().code(), absl::StatusCode::kPermissionDenied) << name;
+  }
+  // A folder beside the cache does not belong to it.
+  fs::create_directories(Path("hub/models--o--m/elsewhere"));
+  fs::create_symlink("../blobs/" + sha1, Path("hub/models--o--m/elsewhere/model.pb"));
+  EXPECT_EQ(map(Path("hub/models--o--m/elsewhere/"), "model.pb").status().code(), absl::StatusCode::kPermissionDenied);
+
+  const std::string model = Path("repository/models/m/");
+  fs::create_symlink("../../.git/annex/objects/k9/X3/" + key, model + "annexed");
+  fs::create_symlink("../../.dvc/cache/files/md5/ab/" + md5, model + "tracked");
+  fs::create_symlink("../../.git/annex/objects/credentials", model + "credentials");
+  EXPECT_EQ(map(model, "annexed")->bytes, "annexed");
+  EXPECT_EQ(map(model, "tracked")->bytes, "tracked");
+  EXPECT_EQ(map(model, "credentials").status().code(), absl::StatusCode::kPermissionDenied);
+  fs::create_symlink(Path("repository/.dvc/cache/files/md5/ab/") + md5, Path("hub/models--o--m/elsewhere/tracked"));
+  EXPECT_EQ(map(Path("hub/models--o--m/elsewhere/"), "tracked").status().code(), absl::StatusCode::kPermissionDenied);
+}
+
 TEST_F(FileSystemTest, OwnFilesAreNeitherLinksNorOthers) {
   Put(Path("victim"), "victim");
   fs::create_symlink("victim", Path("link"));
