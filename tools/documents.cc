@@ -18,7 +18,7 @@ struct DocumentsOptions {
 };
 
 void DefineFlags(DocumentsOptions* options, FlagTable* flags) {
-  flags->AddPositional("FOLDER", &options->folder, "Existing folder to write to.");
+  flags->AddPositional("FOLDER", &options->folder, "Existing folder to write to.", /*is_written=*/true);
 }
 
 absl::Status Write(const DocumentsOptions& options, FileSystem& files, Console&) {

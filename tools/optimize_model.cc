@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <sstream>
 #include <utility>
 
@@ -96,6 +97,8 @@ void DefineFlags(OptimizeModelOptions* options, FlagTable* flags) {
                      "max_latency", "minimize", "time", "journal", "results", "page", "delegates", "threads", "json"});
   flags->AcceptAsArguments({"in_model", "out_model"});
   flags->MarkOutputs({"out_model", "results", "page", "certificate"});
+  flags->MarkWritten({"journal"});
+  flags->DeclareProcesses();
 }
 
 template <typename Value>
@@ -172,7 +175,10 @@ class Run {
   absl::Status Execute() {
     PF_RETURN_IF_ERROR(Prepare());
     const Interruption interruption;
-    PF_RETURN_IF_ERROR(Load());
+    {
+      const EndsAtOnce without_results;
+      PF_RETURN_IF_ERROR(Load());
+    }
     PF_RETURN_IF_ERROR(Search());
     return Finish();
   }
@@ -278,6 +284,7 @@ class Run {
     };
     bench_settings.note = [this](const std::string& line) { report_.notes.push_back(line); };
     console_.Progress("running the original");
+    std::optional<EndsAtOnce> without_results(std::in_place);
     PF_ASSIGN_OR_RETURN(bench_, TrialBench::Create(*graph_, inputs_, *journal_, files_, std::move(bench_settings)));
     SearchSettings settings;
     settings.budget = budget_;
@@ -297,6 +304,7 @@ class Run {
       const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
       console_.Progress(absl::StrCat("[", FormatSeconds(seconds), "] ", line));
     };
+    without_results.reset();
     absl::StatusOr<SearchOutcome> outcome = SearchModel(*graph_, *bench_, settings);
     console_.Progress("");
     PF_RETURN_IF_ERROR(outcome.status());

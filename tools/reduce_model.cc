@@ -75,6 +75,8 @@ void DefineFlags(ReduceModelOptions* options, FlagTable* flags) {
                      "json"});
   flags->AcceptAsArguments({"in_model", "out_model"});
   flags->MarkOutputs({"out_model"});
+  flags->MarkWritten({"out_inputs"});
+  flags->DeclareProcesses();
 }
 
 absl::StatusOr<double> SecondsOf(absl::string_view flag, const std::string& text) {

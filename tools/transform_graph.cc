@@ -82,6 +82,7 @@ void DefineFlags(TransformGraphOptions* options, FlagTable* flags) {
                      "dry_run", "explain", "json", "list_passes", "describe_pass"});
   flags->AcceptAsArguments({"in_graph", "out_graph"});
   flags->MarkOutputs({"out_graph", "lineage"});
+  flags->MarkWritten({"dump_dir"});
 }
 
 absl::Status CheckOptions(const TransformGraphOptions& options) {

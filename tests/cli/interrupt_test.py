@@ -89,6 +89,13 @@ class InterruptTest(unittest.TestCase):
         self.assertIn('ship: ', text)
         self.assertIn('interrupted; what was measured until then is printed', text)
 
+    def test_benchmark_model_that_prepares_a_comparison(self):
+        status, text = self.interrupt('benchmark_model', f'--graph={ENDLESS}', '--input_layer=x', '--input_layer_values=-1',
+                                      '--input_layer_shape=', '--compare', at='checking the answers of')
+        # There is nothing to print yet.
+        self.assertEqual(status, -signal.SIGINT)
+        self.assertNotIn('ship: ', text)
+
     def test_report_model(self):
         report = self.folder / 'report.html'
         report.write_text('old')

@@ -199,6 +199,7 @@ void DefineBenchmarkFlags(BenchmarkModelOptions* options, FlagTable* flags) {
                      "max_num_runs", "max_time", "warmup_runs", "compare", "against", "baseline", "explain", "json"});
   flags->AcceptAsArguments({"graph"});
   flags->MarkOutputs({"profiling_output_csv_file", "trace"});
+  flags->MarkWritten({"profiling_output_file", "output_prefix", "baseline"});
 }
 
 absl::Status CheckBenchmarkFlags(const BenchmarkModelOptions& options) {

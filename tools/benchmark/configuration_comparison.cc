@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -120,6 +121,8 @@ absl::StatusOr<Comparison> CompareConfigurations(const BenchmarkSubject& subject
                                                  const std::vector<Configuration>& configurations,
                                                  const SessionOptions& options, const DelegateOptions& switches,
                                                  const ContestLimits& limits, const Console& console) {
+  // The search of precisions and the preparation of sessions take seconds, and there is nothing to print yet.
+  std::optional<EndsAtOnce> ends_at_once(std::in_place);
   PF_ASSIGN_OR_RETURN(const Objections objections, FindObjections(subject, configurations, options, switches, console));
   Comparison comparison;
   std::vector<std::unique_ptr<Session>> sessions;
@@ -157,6 +160,7 @@ absl::StatusOr<Comparison> CompareConfigurations(const BenchmarkSubject& subject
         {configuration.Flags(), [pointer, &subject] { return pointer->Run(subject.feeds()).status(); }});
     places.push_back(comparison.configurations.size() - 1);
   }
+  ends_at_once.reset();
   std::vector<ContestResult> results = RunInterleaved(contestants, limits, [&](int round) {
     console.Progress(absl::StrCat("comparing ", contestants.size(), " configurations, round ", round + 1));
   });

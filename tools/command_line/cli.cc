@@ -18,6 +18,7 @@
 #include "absl/strings/strip.h"
 #include "graph/base/nearest.h"
 #include "graph/base/printable.h"
+#include "tools/command_line/sandbox.h"
 #include "tools/command_line/standard_streams.h"
 #include "tools/command_line/typography.h"
 
@@ -62,13 +63,19 @@ std::string SectionHelp(const FlagSection& section, HelpScope scope, size_t widt
   return absl::StrCat("  ", title, "\n", Wrapped(absl::StrJoin(section.flags, " ", name), kHelpColumn, width));
 }
 
+constexpr absl::string_view kLiftsSandbox =
+    "; the sandbox allows only files that flags name, and --sandbox=false lifts it";
+
 int Fail(const std::string& name, const absl::Status& status, const Console& console) {
   console.Progress("");
   // The runtime has limits of a caller; in the tools, they come from a flag.
   const absl::string_view message = status.message();
   const bool names_limit = absl::IsResourceExhausted(status) && !absl::StrContains(message, "--max_memory") &&
                            (absl::StrContains(message, kOfALimit) || absl::StrContains(message, "memory"));
-  console.err << name << ": " << PrintableLines(message) << (names_limit ? kRaisesLimit : "") << "\n" << std::flush;
+  const bool names_sandbox = absl::IsPermissionDenied(status) && AreFilesRestricted();
+  console.err << name << ": " << PrintableLines(message) << (names_limit ? kRaisesLimit : "")
+              << (names_sandbox ? kLiftsSandbox : "") << "\n"
+              << std::flush;
   return ExitCode(status);
 }
 
@@ -79,9 +86,54 @@ int Finish(const std::string& name, const absl::Status& status, const Console& c
   return status.ok() ? 0 : Fail(name, status, console);
 }
 
+constexpr char kSandboxFlag[] = "sandbox";
+
+// A plug-in may need files and devices that no flag names, and trials are processes. Tools without either lose nothing.
+bool IsSandboxedByDefault(const FlagTable& table) {
+  return !table.Has("custom_ops") && !table.Has("delegates") && !table.starts_processes();
+}
+
+// Restricts the process as --sandbox and the other flags say. Leaves errors of the command line to the tool.
+absl::Status EnterSandboxOf(const Tool& tool, absl::Span<const std::string> arguments) {
+  SandboxPlan plan;
+  bool is_wanted = false, is_explicit = false;
+  tool.with_flags([&](const FlagTable& table) {
+    ParseOutcome outcome;
+    if (!table.Parse(arguments, &outcome).ok()) return;
+    is_wanted = IsSandboxedByDefault(table);
+    plan.may_fork = table.starts_processes();
+    for (const PositionalSpec& positional : table.positionals()) {
+      positional.is_written ? AddWritable(*positional.value, &plan)
+                            : AddReadable(*positional.value, NamedFiles::kModel, &plan);
+    }
+    for (const GivenFlag& given : outcome.given) {
+      if (given.flag->name == kSandboxFlag) {
+        is_explicit = is_wanted = absl::EqualsIgnoreCase(given.value, "true");
+      } else if (given.flag->is_output || given.flag->is_written) {
+        if (given.value != kStandardStream) AddWritable(given.value, &plan);
+      } else if (given.flag->is_path() || absl::StrContains(given.value, ".so")) {
+        const bool is_list = absl::StrContains(given.flag->value_name, "FILES");
+        AddReadable(given.value, is_list ? NamedFiles::kData : NamedFiles::kModel, &plan);
+      } else if (given.flag->value_name == "PASSES") {
+        AddReadableOfText(given.value, &plan);
+      }
+    }
+  });
+  if (!is_wanted) return absl::OkStatus();
+  const SandboxGaps gaps = EnterSandbox(plan);
+  if (!is_explicit || gaps.empty()) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("--sandbox: ", gaps.files.empty() ? gaps.system_calls : gaps.files,
+                   "; without the flag, the tool runs with the restrictions that there are"));
+}
+
 // Returns the status of the tool. Exceptions become errors: libraries throw them if memory or threads run out.
-absl::Status Outcome(const Tool& tool, absl::Span<const std::string> arguments, FileSystem& files, Console& console) {
+absl::Status Outcome(const Tool& tool, absl::Span<const std::string> arguments, FileSystem& files, Console& console,
+                     Process process) {
   try {
+    if (process == Process::kOwn) {
+      if (absl::Status status = EnterSandboxOf(tool, arguments); !status.ok()) return status;
+    }
     return tool.run(arguments, files, console);
   } catch (const std::bad_alloc&) {
     return absl::ResourceExhaustedError(absl::StrCat("there is not enough memory", kRaisesLimit));
@@ -138,10 +190,14 @@ int ExitCode(const absl::Status& status) {
   }
 }
 
-void AddMemoryFlag(uint64_t* max_memory, FlagTable* flags) {
+void AddLimitFlags(LimitFlags* limits, FlagTable* flags) {
   flags->Group("limits");
-  flags->Add("max_memory", max_memory, "BYTES",
+  flags->Add("max_memory", &limits->max_memory, "BYTES",
              "Maximum memory to allocate, besides the mapped model. 0: half of the available memory.");
+  flags->Add(
+      kSandboxFlag, &limits->sandbox, IsSandboxedByDefault(*flags) ? "true" : "",
+      "Deny files that no flag names, new programs and the network (docs/security.md). Given as a flag, it is an "
+      "error if the kernel lacks landlock or seccomp.");
   flags->Group("");
 }
 
@@ -200,7 +256,8 @@ std::string HelpText(const Tool& tool, HelpScope scope, size_t width) {
   return text;
 }
 
-int RunTool(const Tool& tool, absl::Span<const std::string> arguments, FileSystem& files, Console& console) {
+int RunTool(const Tool& tool, absl::Span<const std::string> arguments, FileSystem& files, Console& console,
+            Process process) {
   for (const std::string& argument : arguments) {
     if (argument == "--") break;
     if (argument == "--help" || argument == "-h" || argument == "--help=all") {
@@ -213,11 +270,11 @@ int RunTool(const Tool& tool, absl::Span<const std::string> arguments, FileSyste
       return Finish(tool.name, absl::OkStatus(), console);
     }
   }
-  return Finish(tool.name, Outcome(tool, arguments, files, console), console);
+  return Finish(tool.name, Outcome(tool, arguments, files, console, process), console);
 }
 
 int RunSubcommand(const std::vector<Tool>& tools, absl::Span<const std::string> arguments, FileSystem& files,
-                  Console& console) {
+                  Console& console, Process process) {
   const std::string kName = "permafrost";
   const std::string first = arguments.empty() ? "help" : arguments[0];
   const auto find = [&](absl::string_view name) {
@@ -254,21 +311,21 @@ int RunSubcommand(const std::vector<Tool>& tools, absl::Span<const std::string> 
     return RunTool(*tool, {arguments.back() == "--help=all" || arguments.back() == "all" ? "--help=all" : "--help"},
                    files, console);
   }
-  return RunTool(*tool, arguments.subspan(1), files, console);
+  return RunTool(*tool, arguments.subspan(1), files, console, process);
 }
 
 int ToolMain(const Tool& tool, int argc, char** argv) {
   IgnoreFileSizeSignal();
   Console console = ProcessConsole();
   StandardStreamFiles files(RealFileSystem(), std::cout);
-  return RunTool(tool, Arguments(argc, argv), files, console);
+  return RunTool(tool, Arguments(argc, argv), files, console, Process::kOwn);
 }
 
 int SubcommandMain(const std::vector<Tool>& tools, int argc, char** argv) {
   IgnoreFileSizeSignal();
   Console console = ProcessConsole();
   StandardStreamFiles files(RealFileSystem(), std::cout);
-  return RunSubcommand(tools, Arguments(argc, argv), files, console);
+  return RunSubcommand(tools, Arguments(argc, argv), files, console, Process::kOwn);
 }
 
 }  // namespace permafrost

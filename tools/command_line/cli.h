@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -50,8 +51,14 @@ struct Tool {
 absl::Status RunParsed(const ParseOutcome& outcome, Console& console,
                        const std::function<absl::Status(Console& console)>& run);
 
-// Adds --max_memory, which every tool has.
-void AddMemoryFlag(uint64_t* max_memory, FlagTable* flags);
+// Limits of a process, which every tool has as flags.
+struct LimitFlags {
+  uint64_t max_memory = 0;
+  std::optional<bool> sandbox;
+};
+
+// Adds --max_memory and --sandbox. REQUIRES: `flags` has all other flags, on which the default of --sandbox depends.
+void AddLimitFlags(LimitFlags* limits, FlagTable* flags);
 
 // Defines a tool. `define` binds flags to the members of Options, which carry the defaults. `run` is the function of
 // the tool, also called by other callers.
@@ -62,21 +69,21 @@ Tool DefineTool(std::string name, std::string summary, std::vector<Example> exam
   Tool tool{std::move(name), std::move(summary), std::move(examples), nullptr, nullptr};
   tool.with_flags = [define](const std::function<void(const FlagTable&)>& use) {
     Options options;
-    uint64_t max_memory = 0;
+    LimitFlags limits;
     FlagTable flags;
     define(&options, &flags);
-    AddMemoryFlag(&max_memory, &flags);
+    AddLimitFlags(&limits, &flags);
     use(flags);
   };
   tool.run = [define, run](absl::Span<const std::string> arguments, FileSystem& files, Console& console) {
     Options options;
-    uint64_t max_memory = 0;
+    LimitFlags limits;
     FlagTable flags;
     define(&options, &flags);
-    AddMemoryFlag(&max_memory, &flags);
+    AddLimitFlags(&limits, &flags);
     ParseOutcome outcome;
     if (absl::Status status = flags.Parse(arguments, &outcome); !status.ok()) return status;
-    const MemoryLimit limit(max_memory);
+    const MemoryLimit limit(limits.max_memory);
     return RunParsed(outcome, console, [&](Console& chosen) { return run(options, files, chosen); });
   };
   return tool;
@@ -109,12 +116,16 @@ enum class HelpScope { kCommon, kAll };
 // and examples that are longer.
 std::string HelpText(const Tool& tool, HelpScope scope, size_t width);
 
+// Whether a tool may restrict the process for the rest of its life (--sandbox).
+enum class Process { kShared, kOwn };
+
 // Runs a tool as the shell would: handles --help, --help=all and --version, parses the flags, runs the tool, and prints
 // an error as one line on `err`. Failing to write to `out` is an error. Returns the exit code.
-int RunTool(const Tool& tool, absl::Span<const std::string> arguments, FileSystem& files, Console& console);
+int RunTool(const Tool& tool, absl::Span<const std::string> arguments, FileSystem& files, Console& console,
+            Process process = Process::kShared);
 // Like RunTool, for a set of tools; the first argument is the name of the tool, or its short name.
 int RunSubcommand(const std::vector<Tool>& tools, absl::Span<const std::string> arguments, FileSystem& files,
-                  Console& console);
+                  Console& console, Process process = Process::kShared);
 
 // Returns the result of main(). Uses the real file system and the process's streams.
 int ToolMain(const Tool& tool, int argc, char** argv);

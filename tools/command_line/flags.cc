@@ -80,7 +80,23 @@ const LoggingFlag* FindLoggingFlag(absl::string_view name) {
   return nullptr;
 }
 
+// Sets a bool, or an optional one.
+template <typename Value>
+std::function<absl::Status(const std::string&)> SetBool(Value* value) {
+  return [value](const std::string& text) {
+    const std::string lower = absl::AsciiStrToLower(text);  // Python scripts write True and False.
+    if (lower != "true" && lower != "false") return Expected("true or false");
+    *value = lower == "true";
+    return absl::OkStatus();
+  };
+}
+
 }  // namespace
+
+bool FlagSpec::is_path() const {
+  return absl::StrContains(value_name, "FILE") || absl::StrContains(value_name, "FOLDER") ||
+         absl::StrContains(value_name, "PATH") || value_name == "PREFIX";
+}
 
 FlagSpec& FlagTable::AddSpec(std::string name, std::string value_name, std::string default_value, std::string help) {
   FlagSpec& flag = flags_.emplace_back();
@@ -137,12 +153,11 @@ void FlagTable::Add(std::string name, std::optional<double>* value, std::string 
 }
 
 void FlagTable::Add(std::string name, bool* value, std::string help) {
-  AddSpec(std::move(name), "", *value ? "true" : "", std::move(help)).set = [value](const std::string& text) {
-    const std::string lower = absl::AsciiStrToLower(text);  // Python scripts write True and False.
-    if (lower != "true" && lower != "false") return Expected("true or false");
-    *value = lower == "true";
-    return absl::OkStatus();
-  };
+  AddSpec(std::move(name), "", *value ? "true" : "", std::move(help)).set = SetBool(value);
+}
+
+void FlagTable::Add(std::string name, std::optional<bool>* value, std::string default_value, std::string help) {
+  AddSpec(std::move(name), "", std::move(default_value), std::move(help)).set = SetBool(value);
 }
 
 void FlagTable::AddChoice(std::string name, std::string* value, std::vector<std::string> choices, std::string help) {
@@ -151,8 +166,8 @@ void FlagTable::AddChoice(std::string name, std::string* value, std::vector<std:
   spec.set = SetText(value);
 }
 
-void FlagTable::AddPositional(std::string value_name, std::string* value, std::string help) {
-  positionals_.push_back({std::move(value_name), std::move(help), value});
+void FlagTable::AddPositional(std::string value_name, std::string* value, std::string help, bool is_written) {
+  positionals_.push_back({std::move(value_name), std::move(help), value, is_written});
 }
 
 FlagSpec& FlagTable::Named(absl::string_view name) {
@@ -179,6 +194,10 @@ void FlagTable::AcceptAsArguments(const std::vector<std::string>& names) {
 
 void FlagTable::MarkOutputs(const std::vector<std::string>& names) {
   for (const std::string& name : names) Named(name).is_output = true;
+}
+
+void FlagTable::MarkWritten(const std::vector<std::string>& names) {
+  for (const std::string& name : names) Named(name).is_written = true;
 }
 
 std::vector<const FlagSpec*> FlagTable::CommonFlags() const {
@@ -217,6 +236,7 @@ absl::Status FlagTable::Set(const FlagSpec& flag, const std::string& value, Pars
   if (!status.ok()) {
     return absl::InvalidArgumentError(absl::StrCat("--", flag.name, " is '", value, "', ", status.message()));
   }
+  outcome->given.push_back({&flag, value});
   if (flag.is_output && value == kStandardStream) outcome->writes_to_standard_output = true;
   return absl::OkStatus();
 }

@@ -26,11 +26,15 @@ struct FlagSpec {
   std::string group;         // Title of its section in the help; empty for flags of the tool itself.
   bool is_common = false;    // Described by --help; other flags only by --help=all.
   bool is_output = false;    // The value is the path of a file to write.
+  bool is_written = false;   // The value is the path of a file or folder that the tool may read and change.
   bool is_repeated = false;  // Collects the values of a repeated flag.
   // Sets the value. InvalidArgument (expected ...) without the name of the flag, which the parser adds.
   std::function<absl::Status(const std::string& value)> set;
 
   bool is_bool() const { return value_name.empty(); }
+  // Returns whether the value is a path, or a list of paths, as the name of the value says: FILE, FILES, FOLDER, PATH,
+  // PREFIX.
+  bool is_path() const;
 };
 
 // An argument without dashes, by position. All positional arguments are required.
@@ -38,10 +42,18 @@ struct PositionalSpec {
   std::string value_name;
   std::string help;
   std::string* value;
+  bool is_written = false;  // As FlagSpec::is_written. All positional arguments are paths.
+};
+
+// A flag that was set, in the order of the command line.
+struct GivenFlag {
+  const FlagSpec* flag;  // Valid as long as the table.
+  std::string value;
 };
 
 // Results of parsing besides the values of flags.
 struct ParseOutcome {
+  std::vector<GivenFlag> given;
   std::vector<std::string> notes;          // About flags that were ignored.
   bool writes_to_standard_output = false;  // The path of an output file is "-".
 };
@@ -61,9 +73,11 @@ class FlagTable {
   void Add(std::string name, std::optional<double>* value, std::string value_name, std::string help);
   // Adds `--name`, `--name=true` and `--name=false`.
   void Add(std::string name, bool* value, std::string help);
+  // The same, with a default that the code after parsing decides.
+  void Add(std::string name, std::optional<bool>* value, std::string default_value, std::string help);
   // Adds a flag whose value is one of `choices`.
   void AddChoice(std::string name, std::string* value, std::vector<std::string> choices, std::string help);
-  void AddPositional(std::string value_name, std::string* value, std::string help);
+  void AddPositional(std::string value_name, std::string* value, std::string help, bool is_written = false);
 
   // Starts a group: the flags added from here on belong to it. An empty title ends the group.
   void Group(std::string title) { group_ = std::move(title); }
@@ -76,6 +90,15 @@ class FlagTable {
   void AcceptAsArguments(const std::vector<std::string>& names);
   // Marks flags whose value is the path of an output file. REQUIRES: the names of added flags.
   void MarkOutputs(const std::vector<std::string>& names);
+
+  // Marks flags whose value is the path of a file or folder that the tool reads and changes, or may create, such as a
+  // cache. REQUIRES: the names of added flags.
+  void MarkWritten(const std::vector<std::string>& names);
+  // Declares that the tool starts processes, of itself or of other programs.
+  void DeclareProcesses() { starts_processes_ = true; }
+  bool starts_processes() const { return starts_processes_; }
+  // Returns whether there is a flag of this name.
+  bool Has(absl::string_view name) const { return Find(name) != nullptr; }
 
   const std::vector<FlagSpec>& flags() const { return flags_; }
   const std::vector<PositionalSpec>& positionals() const { return positionals_; }
@@ -107,6 +130,7 @@ class FlagTable {
   std::vector<std::string> common_;            // Names of flags.
   std::vector<std::string> set_by_arguments_;  // Names of flags.
   std::string group_;
+  bool starts_processes_ = false;
 };
 
 // Splits a list at commas, strips blanks round the pieces, and drops empty ones.

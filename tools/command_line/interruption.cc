@@ -24,6 +24,15 @@ Interruption::Interruption() {
 
 Interruption::~Interruption() { sigaction(SIGINT, &before_, nullptr); }
 
+EndsAtOnce::EndsAtOnce() {
+  struct sigaction action = {};
+  action.sa_handler = SIG_DFL;
+  sigemptyset(&action.sa_mask);
+  sigaction(SIGINT, &action, &before_);
+}
+
+EndsAtOnce::~EndsAtOnce() { sigaction(SIGINT, &before_, nullptr); }
+
 bool Interruption::IsRequested() { return requested.load(std::memory_order_relaxed); }
 
 }  // namespace permafrost

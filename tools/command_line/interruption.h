@@ -22,6 +22,19 @@ class Interruption {
   struct sigaction before_;
 };
 
+// While an object lives, inside the life of an Interruption, a SIGINT ends the process as if there were none: for work
+// that has no results yet and does not ask IsRequested, such as preparing sessions. Not thread-safe.
+class EndsAtOnce {
+ public:
+  EndsAtOnce();
+  ~EndsAtOnce();
+  EndsAtOnce(const EndsAtOnce&) = delete;
+  EndsAtOnce& operator=(const EndsAtOnce&) = delete;
+
+ private:
+  struct sigaction before_;
+};
+
 }  // namespace permafrost
 
 #endif  // PERMAFROST_TOOLS_COMMAND_LINE_INTERRUPTION_H_

@@ -34,7 +34,15 @@ class StandardOutputWriter : public FileWriter {
 }  // namespace
 
 absl::StatusOr<FileView> StandardStreamFiles::MapFile(const std::string& path) {
-  if (path != kStandardStream) return files_.MapFile(path);
+  if (path != kStandardStream) {
+    const absl::StatusOr<FileStat> about = files_.Stat(path);
+    if (!about.ok() || about->is_regular || about->is_directory) return files_.MapFile(path);
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto known = pipes_.find(path);
+    if (known != pipes_.end()) return known->second;
+    PF_ASSIGN_OR_RETURN(FileView view, files_.MapFile(path));
+    return pipes_.emplace(path, std::move(view)).first->second;
+  }
   const std::lock_guard<std::mutex> lock(mutex_);
   if (!input_.has_value()) {
     PF_ASSIGN_OR_RETURN(input_, files_.MapFile(kStandardInput));

@@ -2,6 +2,7 @@
 #ifndef PERMAFROST_TOOLS_COMMAND_LINE_STANDARD_STREAMS_H_
 #define PERMAFROST_TOOLS_COMMAND_LINE_STANDARD_STREAMS_H_
 
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -20,8 +21,9 @@ inline constexpr absl::string_view kStandardStream = "-";
 
 // Passes all paths but "-" to another file system. Thread-safe.
 //
-// Standard input is read to its end once and kept, at most kMaxStreamBytes, so that it can be read again. What is
-// written to "-" is kept in memory until Commit, so that standard output receives a whole file or nothing.
+// Standard input and inherited pipes (/dev/fd/63, as <(command) in a shell) are read to their end once and kept, at
+// most kMaxStreamBytes each, so that they can be read again. What is written to "-" is kept in memory until Commit, so
+// that standard output receives a whole file or nothing.
 class StandardStreamFiles : public FileSystem, public CheckedFiles {
  public:
   // Does not own `files` and `out`.
@@ -46,7 +48,9 @@ class StandardStreamFiles : public FileSystem, public CheckedFiles {
   FileSystem& files_;
   std::ostream& out_;
   std::mutex mutex_;
-  std::optional<FileView> input_;  // Guarded by mutex_.
+  // Guarded by mutex_.
+  std::optional<FileView> input_;
+  std::map<std::string, FileView> pipes_;
 };
 
 }  // namespace permafrost

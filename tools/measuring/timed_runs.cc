@@ -45,6 +45,7 @@ absl::Status RunTimed(const RunLimits& limits, absl::FunctionRef<absl::Status()>
     const Clock::time_point start = Clock::now();
     absl::Status status = run();
     const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    if (absl::IsCancelled(status) && Interruption::IsRequested()) continue;  // The check above ends the loop.
     if (!status.ok()) return status;
     runs->seconds.push_back(seconds);
     total += seconds;

@@ -46,6 +46,7 @@ void AddRunFlags(RunFlags* run, FlagTable* flags) {
              "Processors to run on, as a list (0-2,5) or a mask (0x27). Default: all.");
   flags->Add("explain", &run->explain,
              "Print the partitions of the delegate, and why the other nodes are left to the built-in kernels.");
+  flags->MarkWritten({"precision_plan", "cache_dir"});
   flags->Group("");
 }
 

@@ -189,16 +189,17 @@ class Run {
 absl::Status Time(const RunningModel& reference, const RunningModel& candidate, const InputSet& set,
                   const ValidationSettings& settings, Validation* result) {
   std::vector<double> seconds[2];
-  for (int i = 0; i < settings.timed_runs; ++i) {
-    result->was_interrupted = IsInterrupted(settings);
-    if (result->was_interrupted) break;
+  for (int i = 0; i < settings.timed_runs && !result->was_interrupted; ++i) {
     for (const int which : {0, 1}) {
       const auto start = std::chrono::steady_clock::now();
-      PF_RETURN_IF_ERROR((which == 0 ? reference : candidate).Run(set).status());
+      const absl::Status status = (which == 0 ? reference : candidate).Run(set).status();
+      if (absl::IsCancelled(status) && IsInterrupted(settings)) break;
+      PF_RETURN_IF_ERROR(status);
       seconds[which].push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
     }
+    result->was_interrupted = IsInterrupted(settings);
   }
-  if (seconds[0].empty()) return absl::OkStatus();
+  if (seconds[0].empty() || seconds[1].empty()) return absl::OkStatus();
   for (std::vector<double>& values : seconds) std::sort(values.begin(), values.end());
   result->reference_seconds = seconds[0][seconds[0].size() / 2];
   result->candidate_seconds = seconds[1][seconds[1].size() / 2];
