@@ -262,7 +262,7 @@ absl::StatusOr<std::vector<PackedFor>> PackFor(const ConvertGraphdefMemmappedFor
   }
   PF_RETURN_IF_ERROR(Annotate(DeclareOrFindInterface(std::nullopt, options.outputs, graph, &notes), "--pack_for"));
   PF_ASSIGN_OR_RETURN(const std::vector<InputSet> calibration,
-                      ReadCalibrationInputs(files, options.calibration_inputs, options.image, {}, graph->inputs()));
+                      ReadCalibrationInputs(files, options.calibration_inputs, options.image, {}, *graph));
   std::vector<InputSet> samples;
   if (!pieces.empty()) {
     PF_ASSIGN_OR_RETURN(samples, ReadInputSets(files, pieces, *graph));
