@@ -279,6 +279,31 @@ std::string BytesOf(const std::string& name) {
   return file.ok() ? std::string(file->bytes) : "";
 }
 
+// A union with a type and no value is a valid FlatBuffer, which the object API cannot copy.
+TEST(TfliteTest, OptionsWithoutAValueAreAnError) {
+  using namespace tflite;  // NOLINT
+  for (const bool has_type : {false, true}) {
+    flatbuffers::FlatBufferBuilder builder;
+    const std::vector<int32_t> in = {0}, out = {1};
+    const std::vector<flatbuffers::Offset<tflite::Tensor>> tensors = {
+        CreateTensor(builder, builder.CreateVector(in), TensorType::FLOAT32, 0, builder.CreateString("x")),
+        CreateTensor(builder, builder.CreateVector(in), TensorType::FLOAT32, 0, builder.CreateString("y"))};
+    const auto op = CreateOperator(builder, 0, builder.CreateVector(in), builder.CreateVector(out),
+                                   has_type ? BuiltinOptions::AddOptions : BuiltinOptions::NONE);
+    const auto code = CreateOperatorCode(builder, 8, 0, 1, BuiltinOperator::FLOOR);
+    const auto graph = CreateSubGraph(builder, builder.CreateVector(tensors), builder.CreateVector(in),
+                                      builder.CreateVector(out), builder.CreateVector(&op, 1));
+    const auto buffer = CreateBuffer(builder);
+    FinishModelBuffer(builder, CreateModel(builder, 3, builder.CreateVector(&code, 1), builder.CreateVector(&graph, 1),
+                                           0, builder.CreateVector(&buffer, 1)));
+    const absl::Status status =
+        StatusOfReading(std::string(reinterpret_cast<const char*>(builder.GetBufferPointer()), builder.GetSize()));
+    EXPECT_EQ(status.ok(), !has_type) << status;
+    EXPECT_EQ(absl::StrContains(status.message(), "operator 0: has a type of options without a value"), has_type)
+        << status;
+  }
+}
+
 TEST(TfliteTest, TruncatedAnywhereIsAnError) {
   for (const char* name : {"control_flow", "dense_float_flattens"}) {
     const std::string bytes = BytesOf(name);

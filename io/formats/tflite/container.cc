@@ -361,6 +361,42 @@ absl::Status TfliteContainer::CheckIndices() const {
   return absl::OkStatus();
 }
 
+namespace {
+
+// The object API of FlatBuffers dereferences the value of every union that has a known type.
+template <typename Type>
+bool LacksValue(Type type, Type last, const void* value) {
+  return type != Type::NONE && type <= last && value == nullptr;
+}
+
+absl::Status CheckUnions(const tflite::Tensor& tensor) {
+  const auto lacks_value = [](absl::string_view what) {
+    return absl::InvalidArgumentError(absl::StrCat("has a type of ", what, " without a value"));
+  };
+  const auto* quantization = tensor.quantization();
+  if (quantization != nullptr &&
+      LacksValue(quantization->details_type(), tflite::QuantizationDetails::MAX, quantization->details())) {
+    return lacks_value("quantisation");
+  }
+  if (tensor.sparsity() == nullptr || tensor.sparsity()->dim_metadata() == nullptr) return absl::OkStatus();
+  constexpr auto kLast = tflite::SparseIndexVector::MAX;
+  for (const auto* level : *tensor.sparsity()->dim_metadata()) {
+    if (LacksValue(level->array_segments_type(), kLast, level->array_segments()) ||
+        LacksValue(level->array_indices_type(), kLast, level->array_indices())) {
+      return lacks_value("sparse indices");
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckUnions(const tflite::Operator& op) {
+  const bool lacks = LacksValue(op.builtin_options_type(), tflite::BuiltinOptions::MAX, op.builtin_options()) ||
+                     LacksValue(op.builtin_options_2_type(), tflite::BuiltinOptions2::MAX, op.builtin_options_2());
+  return lacks ? absl::InvalidArgumentError("has a type of options without a value") : absl::OkStatus();
+}
+
+}  // namespace
+
 absl::Status TfliteContainer::CheckSubgraph(int index) const {
   const tflite::SubGraph& graph = subgraph(index);
   const int64_t num_tensors = graph.tensors() == nullptr ? 0 : graph.tensors()->size();
@@ -372,6 +408,7 @@ absl::Status TfliteContainer::CheckSubgraph(int index) const {
       return absl::InvalidArgumentError(
           absl::StrCat("tensor ", i, ": found buffer ", tensor.buffer(), ", expected less than ", num_buffers));
     }
+    PF_RETURN_IF_ERROR(Annotate(CheckUnions(tensor), absl::StrCat("tensor ", i)));
   }
   const auto check = [num_tensors](const flatbuffers::Vector<int32_t>* indices, int32_t least,
                                    absl::string_view role) -> absl::Status {
@@ -396,6 +433,7 @@ absl::Status TfliteContainer::CheckSubgraph(int index) const {
     PF_RETURN_IF_ERROR(check(op.inputs(), -1, absl::StrCat("operator ", i, ": inputs")));
     PF_RETURN_IF_ERROR(check(op.outputs(), 0, absl::StrCat("operator ", i, ": outputs")));
     PF_RETURN_IF_ERROR(check(op.intermediates(), -1, absl::StrCat("operator ", i, ": intermediates")));
+    PF_RETURN_IF_ERROR(Annotate(CheckUnions(op), absl::StrCat("operator ", i)));
   }
   return absl::OkStatus();
 }
