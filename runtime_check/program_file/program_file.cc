@@ -20,6 +20,14 @@ absl::Status Damaged(absl::string_view what, uint64_t number) {
   return absl::DataLossError(absl::StrCat("the program file is damaged: ", what, " ", number));
 }
 
+// Returns DataLoss for a text with control characters, which messages would quote.
+absl::Status CheckText(absl::string_view text) {
+  for (const char c : text) {
+    if (static_cast<uint8_t>(c) < ' ') return Damaged("a name has a control character,", static_cast<uint8_t>(c));
+  }
+  return absl::OkStatus();
+}
+
 // Returns whether [offset, offset + bytes) starts at an aligned address and lies within `limit`.
 bool IsWithin(uint64_t offset, int64_t bytes, uint64_t limit) {
   return offset % kProgramAlignment == 0 && offset <= limit && static_cast<uint64_t>(bytes) <= limit - offset;
@@ -113,6 +121,7 @@ absl::Status ProgramFile::ReadEndpoint(absl::string_view message, std::vector<Pr
     if (field.number == static_cast<uint32_t>(ProgramEndpointField::kName)) endpoint.name = field.bytes;
   }
   PF_RETURN_IF_ERROR(reader.status());
+  PF_RETURN_IF_ERROR(CheckText(endpoint.name));
   if (number >= tensors_.size()) return Damaged("there is no tensor", number);
   endpoint.tensor = static_cast<int>(number);
   endpoints->push_back(endpoint);
@@ -128,8 +137,10 @@ absl::Status ProgramFile::ReadStep(absl::string_view message) {
     switch (static_cast<ProgramStepField>(field.number)) {
       case ProgramStepField::kOp:
         op = field.bytes;
+        PF_RETURN_IF_ERROR(CheckText(op));
         break;
       case ProgramStepField::kName: {
+        PF_RETURN_IF_ERROR(CheckText(field.bytes));
         PF_ASSIGN_OR_RETURN(node, graph_.AddNodeView(field.bytes, Op::Named(op), {}));
         break;
       }

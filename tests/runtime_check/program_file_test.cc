@@ -244,6 +244,9 @@ TEST(ProgramFileTest, RefusesOpsOfTheSession) {
   file.inputs = {0};
   file.ExpectDataLoss();
   file = {};
+  file.op = "Line\n";
+  file.ExpectDataLoss();
+  file = {};
   file.op = "Nonsense";
   EXPECT_EQ(file.Status().code(), absl::StatusCode::kUnimplemented);
 }
