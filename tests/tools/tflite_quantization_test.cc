@@ -216,6 +216,7 @@ TEST(WeightRoundingTest, ReducesTheErrorOfProducts) {
     for (int k = 0; k < kWidth; ++k) samples[s * kWidth + k] = 1 + common + 0.3f * normal(random);
     moments.Add(&samples[s * kWidth]);
   }
+  moments.Finish();
   const auto error = [&](const RoundedWeights& rounded, bool corrected) {
     double sum = 0;
     for (int s = 0; s < kSamples; ++s) {
@@ -239,11 +240,37 @@ TEST(WeightRoundingTest, ReducesTheErrorOfProducts) {
   }
 }
 
+// Any number of samples, of which some are added at once, gives the covariances of the definition.
+TEST(WeightRoundingTest, AddsProductsOfAllSamples) {
+  constexpr int kWidth = 11;
+  std::mt19937 random(3);
+  std::normal_distribution<float> normal(0, 1);
+  for (const int count : {1, 7, 8, 9, 20}) {
+    std::vector<float> samples(static_cast<size_t>(count * kWidth));
+    for (float& value : samples) value = std::max(0.f, normal(random));
+    InputMoments moments(kWidth, true);
+    for (int s = 0; s < count; ++s) moments.Add(&samples[static_cast<size_t>(s * kWidth)]);
+    moments.Finish();
+    for (int i = 0; i < kWidth; ++i) {
+      for (int j = 0; j < i; ++j) {
+        double product = 0, a = 0, b = 0;
+        for (int s = 0; s < count; ++s) {
+          product += samples[s * kWidth + i] * static_cast<double>(samples[s * kWidth + j]) / count;
+          a += static_cast<double>(samples[s * kWidth + i]) / count;
+          b += static_cast<double>(samples[s * kWidth + j]) / count;
+        }
+        EXPECT_NEAR(moments.covariance(i, j), product - a * b, 1e-5) << count << " " << i << " " << j;
+      }
+    }
+  }
+}
+
 TEST(WeightRoundingTest, SurvivesDegenerateInputs) {
   InputMoments moments(3, true);
   const float zeros[3] = {0, 0, 0}, nan[3] = {NAN, 0, 0};
   for (int i = 0; i < 100; ++i) moments.Add(zeros);
   moments.Add(nan);
+  moments.Finish();
   EXPECT_EQ(moments.count(), 100);
   const RoundedWeights rounded = RoundForInputs({0, 0, 0, 1, -1, 0.5f}, 2, moments, 127);
   for (const float scale : rounded.scales) EXPECT_GT(scale, 0);

@@ -60,7 +60,8 @@ void ValueDistribution::Add(const Tensor& values) {
   for (size_t i = 0; i < elements.size(); ++i) {
     const float value = elements[i];
     if (value == 0 || !(std::abs(value) <= std::numeric_limits<float>::max())) continue;
-    const int bin = kBins / 2 + static_cast<int>(std::floor(value * per_unit));
+    // The shifted position is positive, so that the conversion rounds down.
+    const int bin = static_cast<int>(static_cast<double>(value) * per_unit + kBins / 2);
     ++bins_[static_cast<size_t>(std::clamp(bin, 0, kBins - 1))];
   }
 }

@@ -1,6 +1,8 @@
 // Implements the lowering, the encoding and the proof of TensorFlow Lite models.
 #include "tools/transform/tflite_output.h"
 
+#include <malloc.h>
+
 #include <cmath>
 #include <optional>
 #include <utility>
@@ -71,6 +73,43 @@ absl::StatusOr<std::vector<InputSet>> Inputs(const Graph& graph, const TfliteFla
   if (flags.verify_inputs.empty()) return SeededInputSets(graph, graph.inputs(), flags.seed, kSeededInputs);
   return ReadInputSets(files, Pieces(flags.verify_inputs), graph);
 }
+
+// Returns the size of the constants of a graph in bytes, without those of functions.
+size_t ConstantBytes(const Graph& graph) {
+  size_t bytes = 0;
+  for (const Node* node = graph.first(); node != nullptr; node = node->next()) {
+    if (node->op() != ops::kConst) continue;
+    const AttrValue* value = node->FindAttr("value");
+    if (value == nullptr) continue;
+    bytes += value->held_tensor() != nullptr ? value->held_tensor()->bytes().size() : value->encoded().size();
+  }
+  return bytes;
+}
+
+// Returns freed memory to the system. The allocator keeps blocks below 32 MB, which is most of the weights of a model.
+void ReleaseFreedMemory() { malloc_trim(0); }
+
+// Collects the bytes of a file whose size is known roughly. A text that grows by doubling would be copied, with both
+// copies in memory; reserved memory that stays unused takes none.
+class FileSink : public ByteSink {
+ public:
+  explicit FileSink(size_t expected) { bytes_.reserve(expected); }
+  absl::Status Append(absl::string_view bytes) override {
+    bytes_.append(bytes.data(), bytes.size());
+    // The writer frees constants as it goes.
+    constexpr size_t kBytesBetweenReleases = 8 << 20;
+    if (bytes_.size() - released_at_ > kBytesBetweenReleases) {
+      released_at_ = bytes_.size();
+      ReleaseFreedMemory();
+    }
+    return absl::OkStatus();
+  }
+  std::string Release() { return std::move(bytes_); }
+
+ private:
+  std::string bytes_;
+  size_t released_at_ = 0;
+};
 
 // Quantises the prepared graph, and records in `output` what there is to say about it.
 absl::StatusOr<std::unique_ptr<Graph>> Quantized(const Graph& graph, const Graph& prepared, const TfliteFlags& flags,
@@ -166,6 +205,16 @@ absl::StatusOr<TfliteOutput> EncodeTflite(const Graph& graph, const TfliteFlags&
       return same;
     }
   }
+  // Float models are run before they are prepared, so that packed weights of the run and prepared weights are not in
+  // memory at the same time.
+  std::optional<Verifier> verifier;
+  if (!IsQuantized(flags) && flags.verify != "off") {
+    absl::StatusOr<std::vector<InputSet>> inputs = Inputs(graph, flags, files);
+    if (!flags.verify_inputs.empty()) PF_RETURN_IF_ERROR(inputs.status());
+    verifier.emplace(graph, std::move(inputs), ToolSessionOptions(num_threads, files), flags.max_time);
+    PF_RETURN_IF_ERROR(verifier->validity());
+    ReleaseFreedMemory();
+  }
   PF_ASSIGN_OR_RETURN(std::unique_ptr<Graph> prepared, Prepared(graph, flags, num_threads));
   TfliteOutput output;
   std::vector<InputSet> calibration;
@@ -179,7 +228,8 @@ absl::StatusOr<TfliteOutput> EncodeTflite(const Graph& graph, const TfliteFlags&
   }
   TfliteLimits limits;
   limits.allow_flex = flags.allow_flex;
-  StringSink sink;
+  constexpr size_t kBytesBesideConstants = 1 << 20;
+  FileSink sink(ConstantBytes(*prepared) + kBytesBesideConstants);
   PF_RETURN_IF_ERROR(ExportTflite(*prepared, limits, &sink));
   // The graph of the bytes refers to them without owning them.
   output.bytes = sink.Release();
@@ -194,16 +244,20 @@ absl::StatusOr<TfliteOutput> EncodeTflite(const Graph& graph, const TfliteFlags&
   if (flags.io_type != "float") {
     PF_ASSIGN_OR_RETURN(*read, WithFloatInterface(**read, *prepared));
   }
-  absl::StatusOr<std::vector<InputSet>> inputs = std::vector<InputSet>();
-  if (IsQuantized(flags) && flags.verify_inputs.empty()) {
-    inputs = std::move(calibration);
-  } else {
-    inputs = Inputs(graph, flags, files);
+  prepared.reset();  // Its weights are no longer needed.
+  ReleaseFreedMemory();
+  if (!verifier.has_value()) {
+    absl::StatusOr<std::vector<InputSet>> inputs = std::vector<InputSet>();
+    if (flags.verify_inputs.empty()) {
+      inputs = std::move(calibration);
+    } else {
+      inputs = Inputs(graph, flags, files);
+      PF_RETURN_IF_ERROR(inputs.status());
+    }
+    verifier.emplace(graph, std::move(inputs), ToolSessionOptions(num_threads, files), flags.max_time);
+    PF_RETURN_IF_ERROR(verifier->validity());
   }
-  if (!flags.verify_inputs.empty()) PF_RETURN_IF_ERROR(inputs.status());
-  const Verifier verifier(graph, std::move(inputs), ToolSessionOptions(num_threads, files), flags.max_time);
-  PF_RETURN_IF_ERROR(verifier.validity());
-  PF_ASSIGN_OR_RETURN(output.verdict, verifier.Check(**read));
+  PF_ASSIGN_OR_RETURN(output.verdict, verifier->Check(**read));
   if (!output.verdict.was_run) {
     if (flags.verify == "required") {
       return absl::FailedPreconditionError(absl::StrCat("not verified: ", output.verdict.why_not,

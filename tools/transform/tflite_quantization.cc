@@ -76,9 +76,11 @@ class Chooser {
       std::string chosen;
       for (Candidate& candidate : candidates) {
         ranges_ = candidate.text;
-        PF_ASSIGN_OR_RETURN(const double error, Error({}));
+        PF_ASSIGN_OR_RETURN(Trial trial, Try({}));
+        const double error = ErrorOf(trial.verdict);
         if (error < least) {
           least = error;
+          best_ = std::move(trial);
           chosen = std::move(candidate.text);
           result.range_method = std::string(candidate.range_method);
           result.rounding = std::string(candidate.rounding);
@@ -90,6 +92,11 @@ class Chooser {
       PF_ASSIGN_OR_RETURN(result.kept_float, Choose(&result.notes));
     }
     result.ranges = ranges_;
+    if (result.kept_float.empty() && quantization_.io_type == "float" && best_.graph != nullptr) {
+      result.graph = std::move(best_.graph);
+      return result;
+    }
+    best_.graph = nullptr;
     PF_ASSIGN_OR_RETURN(result.graph, Quantized(result.kept_float, quantization_.io_type));
     return result;
   }
@@ -140,14 +147,23 @@ class Chooser {
     return graph;
   }
 
-  absl::StatusOr<std::vector<double>> Measure(const std::vector<std::string>& kept) const {
-    PF_ASSIGN_OR_RETURN(const std::unique_ptr<Graph> graph, Quantized(kept, "float"));
-    return verifier_.MeasureOutputs(*graph);
+  // A quantised graph with its measured outputs.
+  struct Trial {
+    std::unique_ptr<Graph> graph;
+    Verdict verdict;
+  };
+
+  absl::StatusOr<Trial> Try(const std::vector<std::string>& kept) const {
+    Trial trial;
+    PF_ASSIGN_OR_RETURN(trial.graph, Quantized(kept, "float"));
+    PF_ASSIGN_OR_RETURN(trial.verdict, verifier_.Check(*trial.graph));
+    if (!trial.verdict.was_run) return absl::FailedPreconditionError(trial.verdict.why_not);
+    return trial;
   }
 
-  // The mean of the outputs' relative rms errors.
-  absl::StatusOr<double> Error(const std::vector<std::string>& kept) const {
-    PF_ASSIGN_OR_RETURN(const std::vector<double> sqnr, Measure(kept));
+  // Returns the mean of the outputs' relative rms errors.
+  static double ErrorOf(const Verdict& verdict) {
+    const std::vector<double> sqnr = OutputSqnrs(verdict);
     double sum = 0;
     for (const double db : sqnr) sum += std::pow(10, -std::min(db, kMostSqnr) / 20);
     return sum / static_cast<double>(std::max<size_t>(1, sqnr.size()));
@@ -171,9 +187,12 @@ class Chooser {
       return kept;
     };
     const auto measure = [&](const std::vector<bool>& applied) -> absl::StatusOr<double> {
-      PF_ASSIGN_OR_RETURN(const std::unique_ptr<Graph> graph, Quantized(kept_of(applied), "float"));
-      PF_ASSIGN_OR_RETURN(const Verdict verdict, verifier_.Check(*graph));
-      if (!verdict.was_run) return absl::FailedPreconditionError(verdict.why_not);
+      const std::vector<std::string> kept = kept_of(applied);
+      Verdict verdict = best_.verdict;
+      if (!kept.empty() || !verdict.was_run) {
+        PF_ASSIGN_OR_RETURN(Trial trial, Try(kept));
+        verdict = std::move(trial.verdict);
+      }
       double noise = 0;
       for (const VerifiedOutput& output : verdict.outputs) {
         const OutputQuality quality = JudgeQuality(output.difference);
@@ -201,6 +220,7 @@ class Chooser {
   const SessionOptions& options_;
   const TfliteQuantization& quantization_;
   std::string ranges_;
+  Trial best_;  // The candidate that was chosen, with all layers quantised. Empty if none was measured.
 };
 
 // The scale of an interface tensor of codes.

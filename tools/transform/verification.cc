@@ -287,9 +287,7 @@ absl::StatusOr<Verdict> Verifier::Check(const Graph& after) const {
   return verdict;
 }
 
-absl::StatusOr<std::vector<double>> Verifier::MeasureOutputs(const Graph& after) const {
-  PF_ASSIGN_OR_RETURN(const Verdict verdict, Check(after));
-  if (!verdict.was_run) return absl::FailedPreconditionError(verdict.why_not);
+std::vector<double> OutputSqnrs(const Verdict& verdict) {
   std::vector<double> sqnr;
   for (const VerifiedOutput& output : verdict.outputs) {
     const OutputDifference& difference = output.difference;
@@ -307,6 +305,12 @@ absl::StatusOr<std::vector<double>> Verifier::MeasureOutputs(const Graph& after)
     }
   }
   return sqnr;
+}
+
+absl::StatusOr<std::vector<double>> Verifier::MeasureOutputs(const Graph& after) const {
+  PF_ASSIGN_OR_RETURN(const Verdict verdict, Check(after));
+  if (!verdict.was_run) return absl::FailedPreconditionError(verdict.why_not);
+  return OutputSqnrs(verdict);
 }
 
 bool AnyMeasuresOutputs(absl::Span<const PassCall> calls) {

@@ -54,6 +54,10 @@ struct Verdict {
   bool Passes(const Allowance& allowance) const;
 };
 
+// Returns the SQNR in dB of each output; for an output with exact values, that of the share of elements that differ.
+// REQUIRES: verdict.was_run.
+std::vector<double> OutputSqnrs(const Verdict& verdict);
+
 // Holds the outputs of the original graph. If the runtime cannot run the graph, the verifier holds the reason.
 class Verifier {
  public:
@@ -75,9 +79,8 @@ class Verifier {
   // Returns the values of `fetches` of `graph` for the first input set. Errors are those of Session.
   absl::StatusOr<std::vector<Tensor>> RunOnFirst(const Graph& graph, const std::vector<std::string>& fetches) const;
 
-  // Returns the SQNR in dB of each output of `after`, which corresponds to the original graph as in Check(). For an
-  // output with exact values, the SQNR is that of the share of elements that differ. FailedPrecondition if verification
-  // is impossible.
+  // Returns the OutputSqnrs of `after`, which corresponds to the original graph as in Check(). FailedPrecondition if
+  // verification is impossible.
   absl::StatusOr<std::vector<double>> MeasureOutputs(const Graph& after) const;
 
   // Returns an empty text if graphs can be checked, otherwise the reason why not.

@@ -18,7 +18,8 @@
 
 namespace permafrost {
 
-// The sums over samples of the inputs of a product: `width` inputs each. Not thread-safe.
+// The sums over samples of the inputs of a product: `width` inputs each. Products of several samples are added at once,
+// because the matrix is larger than the caches. Not thread-safe.
 class InputMoments {
  public:
   // With `has_products` false, only means and variances are kept.
@@ -28,12 +29,16 @@ class InputMoments {
   int64_t count() const { return count_; }
   bool has_products() const { return !products_.empty(); }
   double mean(int64_t i) const { return count_ == 0 ? 0 : sums_[static_cast<size_t>(i)] / static_cast<double>(count_); }
+  // REQUIRES: Finish was called after the last sample.
   double covariance(int64_t i, int64_t j) const;
+  // Adds the products of the samples that are waiting.
+  void Finish();
 
  private:
   int64_t count_ = 0;
   std::vector<double> sums_, squares_;
   std::vector<float> products_;  // Of the upper triangle, in rows of `width`; empty if not kept.
+  std::vector<float> waiting_;   // Samples whose products are not added yet, one after the other.
 };
 
 // Codes of the weights of `channels` results: code [k][c] for input k.

@@ -539,16 +539,28 @@ class Quantizer {
     return layout;
   }
 
+  // Returns std::round(value) between -most and most, without a call; -most for NaN.
+  static int RoundedAway(float value, float most) {
+    const float limited = !(value > -most) ? -most : value > most ? most : value;
+    const int whole = static_cast<int>(limited);
+    const float rest = limited - static_cast<float>(whole);
+    return whole + (rest >= 0.5f ? 1 : 0) - (rest <= -0.5f ? 1 : 0);
+  }
+
   // Quantises weights symmetrically by channel. `least_scales`, if not empty, are lower bounds of the scales.
   static WeightCodes EncodeWeights(const Tensor& weights, const ChannelLayout& layout, int steps,
                                    const std::vector<double>& least_scales) {
     WeightCodes result;
     const UnalignedSpan<float> elements = weights.elements<float>();
     const size_t channels = static_cast<size_t>(layout.channels), inner = static_cast<size_t>(layout.inner);
+    // The weights are [outer][channels][inner], of which one of the last two is usually 1.
+    const size_t outer = elements.size() / std::max<size_t>(1, channels * inner);
     std::vector<float> most(channels, 0);
-    for (size_t i = 0; i < elements.size(); ++i) {
-      float& bound = most[i / inner % channels];
-      bound = std::max(bound, std::abs(elements[i]));
+    size_t at = 0;
+    for (size_t o = 0; o < outer; ++o) {
+      for (size_t c = 0; c < channels; ++c) {
+        for (size_t i = 0; i < inner; ++i) most[c] = std::max(most[c], std::abs(elements[at++]));
+      }
     }
     result.scales.resize(channels);
     for (size_t c = 0; c < channels; ++c) {
@@ -557,9 +569,14 @@ class Quantizer {
       result.scales[c] = std::max(static_cast<float>(scale), std::numeric_limits<float>::min());
     }
     result.codes.resize(elements.size());
-    for (size_t i = 0; i < elements.size(); ++i) {
-      const float code = std::round(elements[i] / result.scales[i / inner % channels]);
-      result.codes[i] = static_cast<int8_t>(std::clamp(code, static_cast<float>(-steps), static_cast<float>(steps)));
+    at = 0;
+    for (size_t o = 0; o < outer; ++o) {
+      for (size_t c = 0; c < channels; ++c) {
+        const float scale = result.scales[c];
+        for (size_t i = 0; i < inner; ++i, ++at) {
+          result.codes[at] = static_cast<int8_t>(RoundedAway(elements[at] / scale, static_cast<float>(steps)));
+        }
+      }
     }
     return result;
   }

@@ -314,6 +314,8 @@ absl::Status ModelExport::Write(std::vector<flatbuffers::Offset<tflite::SubGraph
     }
     PF_RETURN_IF_ERROR(sink->Append(bytes));
     at = starts[i] + bytes.size();
+    // Constants with a layout of their own, which are often all of a model, are freed as they are written.
+    buffers_[i].owner.reset();
   }
   // XNNPACK reads up to 16 bytes beyond a constant.
   if (!is_inside) {
@@ -877,6 +879,7 @@ absl::Status ExportTflite(const Graph& graph, const TfliteLimits& limits, ByteSi
   }
   if (!container.has_value()) {
     const auto signature = subgraphs[0]->EncodeSignature("serving_default", 0);
+    subgraphs.clear();  // Frees their views of constants.
     return model.Write(std::move(encoded), {signature}, limits, sink);
   }
   if (keeps_subgraphs) {
@@ -892,6 +895,7 @@ absl::Status ExportTflite(const Graph& graph, const TfliteLimits& limits, ByteSi
     encoded = std::move(all);
   }
   PF_ASSIGN_OR_RETURN(auto signatures, subgraphs[0]->KeepSignatures(*container, entry, keeps_subgraphs));
+  subgraphs.clear();
   return model.Write(std::move(encoded), std::move(signatures), limits, sink);
 }
 
