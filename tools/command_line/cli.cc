@@ -214,6 +214,8 @@ absl::string_view ShortName(const Tool& tool) {
   for (const absl::string_view object : {"_graph", "_graphs", "_model"}) {
     if (absl::ConsumeSuffix(&name, object)) break;
   }
+  // A program of its own has a name that no other package uses: `permafrost_doctor` is `permafrost doctor`.
+  absl::ConsumePrefix(&name, "permafrost_");
   return name;
 }
 
