@@ -1,5 +1,6 @@
-// Tests the opencl delegate on an OpenCL library that fails: lost devices, lack of memory, compilers that reject kernels,
-// and wrong results. Runs always complete, with the answers of the reference kernels. Skipped without a device.
+// Tests the opencl delegate on an OpenCL library that fails: lost devices, lack of memory, compilers that reject
+// kernels, and wrong results. Runs always complete, with the answers of the reference kernels. Skipped without a
+// device.
 #define CL_TARGET_OPENCL_VERSION 120
 #include <CL/cl.h>
 #include <dlfcn.h>

@@ -47,28 +47,28 @@ long faulty_opencl_calls() { return calls; }
 // The number of objects that exist.
 long faulty_opencl_objects() { return objects; }
 
-#define STATUS(name, parameters, arguments)                         \
-  CL_API_ENTRY cl_int CL_API_CALL name parameters {                 \
-    if (Fails()) return code;                                       \
-    static const auto real = Real<decltype(&::name)>(#name);        \
-    return real arguments;                                          \
+#define STATUS(name, parameters, arguments)                  \
+  CL_API_ENTRY cl_int CL_API_CALL name parameters {          \
+    if (Fails()) return code;                                \
+    static const auto real = Real<decltype(&::name)>(#name); \
+    return real arguments;                                   \
   }
-#define MAKE(type, name, parameters, arguments)                     \
-  CL_API_ENTRY type CL_API_CALL name parameters {                   \
-    if (Fails()) {                                                  \
-      *e = code;                                                    \
-      return nullptr;                                               \
-    }                                                               \
-    static const auto real = Real<decltype(&::name)>(#name);        \
-    const type made = real arguments;                               \
-    if (made != nullptr) ++objects;                                 \
-    return made;                                                    \
+#define MAKE(type, name, parameters, arguments)              \
+  CL_API_ENTRY type CL_API_CALL name parameters {            \
+    if (Fails()) {                                           \
+      *e = code;                                             \
+      return nullptr;                                        \
+    }                                                        \
+    static const auto real = Real<decltype(&::name)>(#name); \
+    const type made = real arguments;                        \
+    if (made != nullptr) ++objects;                          \
+    return made;                                             \
   }
-#define RELEASE(name, type)                                         \
-  CL_API_ENTRY cl_int CL_API_CALL name(type object) {               \
-    static const auto real = Real<decltype(&::name)>(#name);        \
-    --objects;                                                      \
-    return real(object);                                            \
+#define RELEASE(name, type)                                  \
+  CL_API_ENTRY cl_int CL_API_CALL name(type object) {        \
+    static const auto real = Real<decltype(&::name)>(#name); \
+    --objects;                                               \
+    return real(object);                                     \
   }
 
 STATUS(clGetPlatformIDs, (cl_uint n, cl_platform_id* p, cl_uint* c), (n, p, c))
@@ -87,7 +87,8 @@ MAKE(cl_program, clCreateProgramWithBinary,
      (cl_context c, cl_uint n, const cl_device_id* d, const size_t* s, const unsigned char** b, cl_int* t, cl_int* e),
      (c, n, d, s, b, t, e))
 STATUS(clBuildProgram,
-       (cl_program p, cl_uint n, const cl_device_id* d, const char* o, void(CL_CALLBACK* f)(cl_program, void*), void* u),
+       (cl_program p, cl_uint n, const cl_device_id* d, const char* o, void(CL_CALLBACK* f)(cl_program, void*),
+        void* u),
        (p, n, d, o, f, u))
 STATUS(clGetProgramInfo, (cl_program p, cl_program_info w, size_t n, void* v, size_t* s), (p, w, n, v, s))
 STATUS(clGetProgramBuildInfo, (cl_program p, cl_device_id d, cl_program_build_info w, size_t n, void* v, size_t* s),
@@ -103,8 +104,8 @@ STATUS(clEnqueueWriteBuffer,
        (cl_command_queue q, cl_mem b, cl_bool s, size_t o, size_t c, const void* h, cl_uint n, const cl_event* w,
         cl_event* v),
        (q, b, s, o, c, h, n, w, v))
-STATUS(clEnqueueUnmapMemObject,
-       (cl_command_queue q, cl_mem b, void* h, cl_uint n, const cl_event* w, cl_event* v), (q, b, h, n, w, v))
+STATUS(clEnqueueUnmapMemObject, (cl_command_queue q, cl_mem b, void* h, cl_uint n, const cl_event* w, cl_event* v),
+       (q, b, h, n, w, v))
 STATUS(clGetEventProfilingInfo, (cl_event v, cl_profiling_info w, size_t n, void* h, size_t* s), (v, w, n, h, s))
 RELEASE(clReleaseContext, cl_context)
 RELEASE(clReleaseCommandQueue, cl_command_queue)
@@ -137,8 +138,8 @@ CL_API_ENTRY cl_program CL_API_CALL clCreateProgramWithSource(cl_context c, cl_u
   return made;
 }
 
-CL_API_ENTRY cl_int CL_API_CALL clEnqueueReadBuffer(cl_command_queue q, cl_mem b, cl_bool s, size_t o, size_t c, void* h,
-                                                    cl_uint n, const cl_event* w, cl_event* v) {
+CL_API_ENTRY cl_int CL_API_CALL clEnqueueReadBuffer(cl_command_queue q, cl_mem b, cl_bool s, size_t o, size_t c,
+                                                    void* h, cl_uint n, const cl_event* w, cl_event* v) {
   if (Fails()) return code;
   static const auto real = Real<decltype(&::clEnqueueReadBuffer)>("clEnqueueReadBuffer");
   const cl_int status = real(q, b, corrupts ? CL_TRUE : s, o, c, h, n, w, v);
