@@ -137,12 +137,13 @@ absl::Status CollectProgram(absl::string_view bytes, Selection* selection) {
 // Collects a model, or a program file. *num_programs counts the latter.
 absl::Status CollectForPermafrost(const std::string& path, const ModelOpener& opener, FileSystem& files,
                                   Selection* selection, UnservedNodes* unserved, size_t* num_programs) {
+  const std::string name = absl::StrCat("'", path, "'");
   if (const absl::StatusOr<FileView> file = files.MapFile(path); file.ok() && LooksLikeProgram(file->bytes)) {
     ++*num_programs;
-    return CollectProgram(file->bytes, selection);
+    return Annotate(CollectProgram(file->bytes, selection), name);
   }
   PF_ASSIGN_OR_RETURN(const std::unique_ptr<Graph> graph, opener.Open(path));
-  return CollectSelection(*graph, path, selection, unserved);
+  return Annotate(CollectSelection(*graph, path, selection, unserved), name);
 }
 
 // Warns about omitted nodes, or returns one error for all of them.
@@ -168,8 +169,7 @@ absl::Status PrintForPermafrost(const PrintSelectiveRegistrationHeaderOptions& o
   UnservedNodes unserved;
   size_t num_programs = 0;
   for (const std::string& path : paths) {
-    PF_RETURN_IF_ERROR(Annotate(CollectForPermafrost(path, opener, files, &selection, &unserved, &num_programs),
-                                absl::StrCat("'", path, "'")));
+    PF_RETURN_IF_ERROR(CollectForPermafrost(path, opener, files, &selection, &unserved, &num_programs));
   }
   if (num_programs != 0 && num_programs != paths.size()) {
     return absl::InvalidArgumentError("--graphs: found program files and other models, expected one kind");

@@ -217,7 +217,7 @@ class BadInputTest(unittest.TestCase):
 
     def test_sessions(self):
         model = models.small()
-        self.fails(ValueError, "'gpu'", model.session, delegate='gpu')
+        self.fails(ValueError, "'nnapi'", model.session, delegate='nnapi')
         self.fails(ValueError, "'int4'", model.session, delegate='onednn', precision='int4')
         for name, _, most in _native.session_counts():
             self.fails(ValueError, f'^{name}: found -1', model.session, **{name: -1})
