@@ -19,6 +19,7 @@
 #include "runtime_check/threads/processors.h"
 #include "runtime_check/threads/thread_pool.h"
 #include "tools/certificate/certificate.h"
+#include "tools/command_line/certificate_path.h"
 #include "tools/command_line/interruption.h"
 #include "tools/command_line/json.h"
 #include "tools/command_line/standard_streams.h"

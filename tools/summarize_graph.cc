@@ -16,6 +16,7 @@
 #include "io/formats/zstd.h"
 #include "io/model_file.h"
 #include "tools/certificate/certificate.h"
+#include "tools/command_line/certificate_path.h"
 #include "tools/command_line/json.h"
 #include "tools/summary/accelerators.h"
 #include "tools/summary/compressed_sizes.h"

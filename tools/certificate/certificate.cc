@@ -264,10 +264,4 @@ absl::StatusOr<Certificate> ParseCertificate(absl::string_view text) {
   return certificate;
 }
 
-std::string CertificatePath(const std::string& model) {
-  const size_t name = model.rfind('/') == std::string::npos ? 0 : model.rfind('/') + 1;
-  const size_t dot = model.rfind('.');
-  return absl::StrCat(dot == std::string::npos || dot <= name ? model : model.substr(0, dot), ".certificate.json");
-}
-
 }  // namespace permafrost

@@ -78,9 +78,6 @@ std::string CertificateText(const Certificate& certificate);
 // Reads a certificate. InvalidArgument for another format or version; DataLoss if the text was altered.
 absl::StatusOr<Certificate> ParseCertificate(absl::string_view text);
 
-// Returns the path of the certificate beside a model: "best.certificate.json" for "best.pb".
-std::string CertificatePath(const std::string& model);
-
 }  // namespace permafrost
 
 #endif  // PERMAFROST_TOOLS_CERTIFICATE_CERTIFICATE_H_

@@ -28,6 +28,7 @@
 #include "absl/strings/str_split.h"
 #include "io/checked_files.h"
 #include "io/file_system.h"
+#include "tools/command_line/certificate_path.h"
 
 namespace permafrost {
 namespace {
@@ -402,6 +403,9 @@ bool AddExisting(absl::string_view given, NamedFiles kind, SandboxPlan* plan) {
   plan->readable.push_back(path);
   const bool is_folder = S_ISDIR(about.st_mode);
   if (is_folder && kind == NamedFiles::kData) AddPattern(absl::StrCat(path, "/*"), plan);
+  if (const std::string certificate = CertificatePath(path); !is_folder && Exists(certificate)) {
+    plan->readable.push_back(certificate);
+  }
   if (is_folder || HasSideFiles(path)) AddModelFolder(is_folder ? path : FolderOf(path), plan);
   // A part of a SavedModel stands for the whole: variables/, and a file in it.
   const std::string parent = FolderOf(path);

@@ -34,8 +34,8 @@ enum class NamedFiles { kModel, kData };
 
 // Adds to the plan what a value of a flag for an input names: files, folders and patterns, also in a list or after
 // "name=" and "name:". The folder of a model brings the files that its links may name (LinkedFilesOf), a folder of data
-// all files that its links name. A file brings its folder if its name is one of a format with side files. A path that
-// does not exist may be the prefix of a checkpoint, and brings its folder.
+// all files that its links name. A file brings its certificate, and its folder if its name is one of a format with side
+// files. A path that does not exist may be the prefix of a checkpoint, and brings its folder.
 void AddReadable(absl::string_view value, NamedFiles kind, SandboxPlan* plan);
 
 // Adds to the plan the files and prefixes of checkpoints that a transform string names as arguments of passes.

@@ -2,6 +2,7 @@
 #include "runtime_check/delegates/opencl/device.h"
 
 #include <algorithm>
+#include <mutex>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -18,6 +19,9 @@ constexpr size_t kMostText = 1 << 16;
 constexpr size_t kGroupItems = 64;
 
 absl::StatusOr<cl_device_id> FindDevice(const Library& library) {
+  // PoCL 3.1 initialises its devices in the first call, and reports none to other threads meanwhile.
+  static auto* const mutex = new std::mutex();
+  const std::lock_guard<std::mutex> lock(*mutex);
   cl_platform_id platforms[kMostDevices];
   cl_uint num_platforms = 0;
   PF_RETURN_IF_ERROR(ToStatus(library.GetPlatformIDs(kMostDevices, platforms, &num_platforms), "GetPlatformIDs"));
