@@ -93,8 +93,10 @@ class PartitionBuilder {
   const Program& program_;
   const PlanState& state_;
   Partition partition_;
-  absl::flat_hash_map<int, int> numbers_;  // Tensor of the program to tensor of the partition.
-  std::vector<int> origin_;                // The inverse mapping.
+  // Tensor of the program to tensor of the partition. Abseil's maps are left invalid if their growth throws
+  // std::bad_alloc.
+  std::unordered_map<int, int> numbers_;
+  std::vector<int> origin_;  // The inverse mapping.
   std::vector<bool> is_made_;
 };
 
