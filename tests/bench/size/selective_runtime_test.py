@@ -31,7 +31,7 @@ TEMPORARY = pathlib.Path(os.environ.get('TEST_TMPDIR', '/tmp'))
 # names, with a margin.
 MOST_BYTES = {
     'digits': 250_000,
-    'digits_program': 150_000,
+    'digits_program': 125_000,
     'mobilenet_v2': 250_000,
     'inception_v3': 250_000,
     'keyword_spotting_int8': 150_000,
