@@ -46,7 +46,7 @@ struct LoopBase {
   Kind kind = Kind::kBuffer;
   int index = -1;
   Tensor constant;
-  // For a buffer: its size, and the first and the last step that use it (buffer_placement.h).
+  // Size and lifetime (first and last step) of a buffer, for buffer_placement.h.
   int64_t bytes = 0;
   int first = 0, last = 0;
   int64_t offset = 0;

@@ -73,7 +73,7 @@ bool IsHeavy(Op op) {
   return std::any_of(std::begin(kHeavy), std::end(kHeavy), [&](ops::OpId heavy) { return op == heavy; });
 }
 
-// What a tensor of the loop is.
+// The representation of a tensor of the loop in the plan.
 struct Term {
   enum class Kind : uint8_t { kRows, kInteger, kObject, kJoined };
   Kind kind = Kind::kRows;

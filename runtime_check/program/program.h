@@ -65,7 +65,7 @@ struct FunctionCall {
   Kind kind = Kind::kCall;
   std::vector<CompiledFunction*> functions;
   Cluster* cluster = nullptr;  // If set, the node represents this cluster, and calls no function.
-  // For kWhile: made when a run reaches the loop. Shared by the copies of a program.
+  // Set for kWhile alone. Created when a run first reaches the loop; copies of a program share it.
   std::shared_ptr<std::shared_ptr<FusedLoop>> fused;
 };
 

@@ -297,7 +297,7 @@ TEST(CarriedOperators, SurviveOtherFormats) {
   const Node* mystery = (*graph)->Find("z");
   ASSERT_NE(mystery, nullptr);
   EXPECT_EQ(mystery->op().name(), "TFLite:Mystery");
-  // What kernels from libraries need. Operand 1 is omitted.
+  // The attributes that kernels from libraries read. Operand 1 is omitted.
   EXPECT_EQ(StringAttr(*mystery, "custom_options").value_or(""), std::string("\1\2\3"));
   EXPECT_EQ(IntListAttr(*mystery, "operands").value_or(std::vector<int64_t>()), (std::vector<int64_t>{0, 2}));
   StringSink pb;

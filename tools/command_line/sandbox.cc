@@ -73,7 +73,7 @@ constexpr uint64_t kWrite =
     kRead | kWriteFile | kRemoveFile | kRemoveFolder | kMakeFolder | kMakeFile | kMoveBetweenFolders | kTruncate;
 constexpr uint64_t kRightsOfFiles = kExecute | kWriteFile | kReadFile | kTruncate;
 
-// What programs read of the system: shared libraries, time zones, processors and memory. Other processes of the user
+// Paths of the system that programs read: libraries, time zones, processors and memory. Other processes of the user
 // stay closed, because landlock forbids debugging them, which their files in /proc ask for.
 constexpr const char* kReadableOfSystem[] = {"/usr",
                                              "/lib",

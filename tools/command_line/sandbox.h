@@ -11,7 +11,7 @@
 
 namespace permafrost {
 
-// What a process may still do in a sandbox.
+// The permissions that a process keeps in a sandbox.
 struct SandboxPlan {
   // Files, and folders with everything below them. Those that do not exist are ignored.
   std::vector<std::string> readable;
@@ -28,7 +28,7 @@ struct SandboxGaps {
   bool empty() const { return files.empty() && system_calls.empty(); }
 };
 
-// What the files of a flag are. Links in a model's folder come with the model, and those in a folder of data are the
+// The kind of files that a flag names. Links in a model's folder come with the model; those in a folder of data are the
 // user's.
 enum class NamedFiles { kModel, kData };
 

@@ -17,7 +17,7 @@
 namespace permafrost {
 namespace {
 
-// What the conformance tests of the delegates allow for f32. Sums of 128 products in another order differ by less than
+// The tolerance of the delegates' conformance tests for f32. Sums of 128 products in another order differ by less than
 // 128 roundings of 2^-24 each.
 constexpr double kTolerance = 1e-5;
 

@@ -1,4 +1,4 @@
-// What permafrost_doctor says about one part of an installation or machine.
+// A finding of permafrost_doctor about one part of an installation or machine.
 #ifndef PERMAFROST_TOOLS_DIAGNOSIS_FINDING_H_
 #define PERMAFROST_TOOLS_DIAGNOSIS_FINDING_H_
 

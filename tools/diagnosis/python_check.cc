@@ -17,7 +17,7 @@ namespace {
 
 // The import takes about 0.1 s, and longer on a machine that has not read the files yet.
 constexpr double kMostSeconds = 20;
-// What the shell returns for a program that it does not find.
+// Exit status of a shell for a program that it does not find.
 constexpr absl::string_view kNoProgram = "exit status 127";
 
 // Prints two lines, the versions and the path of the package, or the error. -P or -I would hide packages of the user.

@@ -170,7 +170,7 @@ absl::Status CheckLaunch(const LoweredPartition& partition, const Launch& launch
 }  // namespace
 
 absl::Status CheckLaunches(const LoweredPartition& partition, Device* device) {
-  // Of the launches of a program, the smallest one is checked.
+  // Each program is checked by its smallest launch.
   std::map<std::pair<std::string, std::string>, const Launch*> smallest;
   for (const Launch& launch : partition.launches) {
     const Launch*& known = smallest[{launch.kernel, launch.source}];
