@@ -2,7 +2,7 @@
 
 load("@rules_cc//cc:defs.bzl", "cc_binary", "cc_test")
 
-def fuzz_target(name, iterations, deps):
+def fuzz_target(name, iterations, deps, data = []):
     """Declares the test <target>_fuzz_test, and <target>_fuzzer for --config=fuzz.
 
     The source is <target>_fuzz.cc, which defines LLVMFuzzerTestOneInput, and the corpus is the folder corpus/<target>.
@@ -11,13 +11,14 @@ def fuzz_target(name, iterations, deps):
       name: the name of the test.
       iterations: the number of mutations in a test run, which then takes seconds.
       deps: the dependencies of the source.
+      data: the files that the target reads, besides the corpus.
     """
     target = name[:-len("_fuzz_test")]
     cc_test(
         name = name,
         size = "medium",
         srcs = [target + "_fuzz.cc"],
-        data = native.glob(["corpus/%s/*" % target]),
+        data = native.glob(["corpus/%s/*" % target]) + data,
         env = {
             "FUZZ_CORPUS": "tests/fuzz/corpus/" + target,
             "FUZZ_ITERATIONS": str(iterations),
