@@ -129,8 +129,9 @@ const permafrost_host& ExternalHost() {
   return kHost;
 }
 
-PartitionView::PartitionView(const Partition& partition) {
+PartitionView::PartitionView(const Partition& partition) : scales_(FindTensorScales(partition)) {
   for (const DelegateTensor& from : partition.tensors) {
+    const TensorScales& scales = scales_[tensors_.size()];
     permafrost_tensor& tensor = tensors_.emplace_back();
     tensor.struct_size = sizeof(tensor);
     tensor.dtype = static_cast<int32_t>(from.dtype);
@@ -145,6 +146,12 @@ PartitionView::PartitionView(const Partition& partition) {
       constant.value = &*from.constant;
       tensor.is_constant = 1;
       tensor.handle = &constant;
+    }
+    if (!scales.scales.empty()) {
+      permafrost_quantization& quantization = quantizations_.emplace_back();
+      quantization = {sizeof(quantization), static_cast<int32_t>(scales.scales.size()), scales.scales.data(),
+                      scales.zero_points.data(), scales.axis};
+      tensor.quantization = &quantization;
     }
     tensor_pointers_.push_back(&tensor);
   }

@@ -9,6 +9,7 @@
 #include "graph/tensor.h"
 #include "runtime_check/delegate.h"
 #include "runtime_check/delegates/external/permafrost_delegate.h"
+#include "runtime_check/delegates/external/tensor_scales.h"
 
 namespace permafrost {
 
@@ -36,6 +37,8 @@ class PartitionView {
   };
 
   std::deque<Constant> constants_;
+  std::vector<TensorScales> scales_;
+  std::deque<permafrost_quantization> quantizations_;
   std::deque<permafrost_tensor> tensors_;
   std::deque<permafrost_node> nodes_;
   std::deque<std::string> texts_;

@@ -34,7 +34,7 @@ extern "C" {
 #endif
 
 #define PERMAFROST_ABI_MAJOR 1
-#define PERMAFROST_ABI_MINOR 0
+#define PERMAFROST_ABI_MINOR 1
 
 #define PERMAFROST_EXPORT __attribute__((visibility("default")))
 
@@ -76,6 +76,17 @@ enum {
   PERMAFROST_UINT64 = 23
 };
 
+// Codes of a tensor: real = scales[c] * (code - zero_points[c]), where c is the index along `axis`. Since version 1.1.
+typedef struct permafrost_quantization {
+  size_t struct_size;
+  int32_t num_scales;          // 1, or the size of dimension `axis`.
+  const float* scales;         // Positive and finite.
+  const int32_t* zero_points;  // As many as scales.
+  // -1 for one scale. A depthwise filter [height, width, channels, multiplier] with several scales has axis 2 and
+  // channels * multiplier of them.
+  int32_t axis;
+} permafrost_quantization;
+
 typedef struct permafrost_tensor {
   size_t struct_size;
   int32_t dtype;
@@ -84,6 +95,9 @@ typedef struct permafrost_tensor {
   uint64_t num_bytes;   // Size of the elements, in row-major order without gaps.
   int32_t is_constant;  // The value is known before the run: constant_data returns it.
   const void* handle;   // For calls of constant_data.
+  // Since 1.1. NULL unless a node of the partition computes with the scale of the tensor; also NULL if two nodes
+  // compute with different ones.
+  const permafrost_quantization* quantization;
 } permafrost_tensor;
 
 typedef struct permafrost_node {

@@ -84,19 +84,23 @@ void CheckExample(const std::string& path) {
 
 TEST(ExternalDelegateTest, TheExampleRuns) { CheckExample(kExample); }
 
-// Returns the command between two code fences of a page.
-std::string DocumentedCommand(const std::string& page) {
+TEST(ExternalDelegateTest, ALibraryOfVersion1_0Runs) { CheckExample("docs/examples/add_relu_delegate_1_0.so"); }
+
+// Returns the command between two code fences of a page that makes `output`.
+std::string DocumentedCommand(const std::string& page, const std::string& output) {
   std::ifstream file(page);
   std::stringstream text;
   text << file.rdbuf();
   for (const absl::string_view line : absl::StrSplit(text.str(), '\n')) {
-    if (absl::StartsWith(line, "cc ")) return std::string(line);
+    if (absl::StartsWith(line, "cc ") && absl::StrContains(line, absl::StrCat("-o ", output, " "))) {
+      return std::string(line);
+    }
   }
   return "";
 }
 
 TEST(ExternalDelegateTest, TheDocumentedCommandBuildsTheExample) {
-  const std::string command = DocumentedCommand("docs/writing_a_delegate.md");
+  const std::string command = DocumentedCommand("docs/writing_a_delegate.md", "add_relu_delegate.so");
   ASSERT_THAT(command, HasSubstr("-o add_relu_delegate.so "));
   const std::string path = absl::StrCat(testing::TempDir(), "/add_relu_delegate.so");
   ASSERT_EQ(std::system(absl::StrReplaceAll(command, {{"-o add_relu_delegate.so", absl::StrCat("-o ", path)}}).c_str()),
@@ -105,8 +109,17 @@ TEST(ExternalDelegateTest, TheDocumentedCommandBuildsTheExample) {
   CheckExample(path);
 }
 
+TEST(ExternalDelegateTest, TheDocumentedCommandBuildsTheDsp) {
+  const std::string command = DocumentedCommand("docs/writing_a_delegate.md", "dsp_int8.so");
+  ASSERT_THAT(command, HasSubstr("-o dsp_int8.so "));
+  const std::string path = absl::StrCat(testing::TempDir(), "/dsp_int8.so");
+  ASSERT_EQ(std::system(absl::StrReplaceAll(command, {{"-o dsp_int8.so", absl::StrCat("-o ", path)}}).c_str()), 0)
+      << command;
+  EXPECT_EQ(Load(path)->name(), "dsp_int8");
+}
+
 TEST(ExternalDelegateTest, TheDocumentedCommandBuildsTheCustomOp) {
-  const std::string command = DocumentedCommand("docs/writing_a_custom_op.md");
+  const std::string command = DocumentedCommand("docs/writing_a_custom_op.md", "leaky_clip.so");
   ASSERT_THAT(command, HasSubstr("-o leaky_clip.so "));
   const std::string path = absl::StrCat(testing::TempDir(), "/leaky_clip.so");
   ASSERT_EQ(std::system(absl::StrReplaceAll(command, {{"-o leaky_clip.so", absl::StrCat("-o ", path)}}).c_str()), 0)
