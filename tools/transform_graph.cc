@@ -8,6 +8,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "graph/base/status.h"
 #include "io/formats/checkpoint/checkpoint.h"
 #include "io/formats/zstd.h"
@@ -20,12 +22,14 @@
 #include "tools/model/tool_session.h"
 #include "tools/transform/bisection.h"
 #include "tools/transform/bisection_report.h"
+#include "tools/transform/calibration.h"
 #include "tools/transform/pass_listing.h"
 #include "tools/transform/tflite_output.h"
 #include "tools/transform/transform_report.h"
 #include "tools/transform/verification.h"
 #include "transforms/pass.h"
 #include "transforms/pipeline/pipeline.h"
+#include "transforms/rewrites/calibration_request.h"
 
 namespace permafrost {
 namespace {
@@ -71,6 +75,9 @@ void DefineFlags(TransformGraphOptions* options, FlagTable* flags) {
   flags->Add("explain", &options->explain, "Print where a pass almost matched, and the condition that failed.");
   flags->Add("lineage", &options->lineage, "FILE",
              "File to write the origins of each node of the result to, as JSON, for compare_graphs --lineage.");
+  flags->Add("write_calibration", &options->write_calibration, "FILE",
+             "File to write the codes and ranges to that passes have found by runs on inputs (rounding=..., "
+             "by=activations). Their parameter calibration reads it.");
   flags->Add("dump_dir", &options->dump_dir, "FOLDER",
              "Folder to write the graph to after each pass, as NNN.after_PASS.pbtxt.");
   flags->Add("json", &options->json, "Print one JSON object instead of text.");
@@ -81,7 +88,7 @@ void DefineFlags(TransformGraphOptions* options, FlagTable* flags) {
   flags->MarkCommon({"in_graph", "out_graph", "transforms", "inputs", "outputs", "verify", "verify_inputs", "tolerance",
                      "dry_run", "explain", "json", "list_passes", "describe_pass"});
   flags->AcceptAsArguments({"in_graph", "out_graph"});
-  flags->MarkOutputs({"out_graph", "lineage"});
+  flags->MarkOutputs({"out_graph", "lineage", "write_calibration"});
   flags->MarkWritten({"dump_dir"});
 }
 
@@ -130,6 +137,16 @@ absl::Status VerificationFailure(const TransformReport& report) {
   return AnswerIsNo(text);
 }
 
+// Returns whether one of the calls may ask for a calibration.
+bool AnyCalibrates(const std::vector<PassCall>& calls) {
+  for (const PassCall& call : calls) {
+    for (const PassArgument& argument : call.arguments) {
+      if (argument.name == "rounding" || argument.name == "by" || argument.name == "absorb_biases") return true;
+    }
+  }
+  return false;
+}
+
 // One run of the tool.
 class Run {
  public:
@@ -147,6 +164,7 @@ class Run {
       PF_RETURN_IF_ERROR(OpenOutput());
     }
     if (!options_.lineage.empty()) PF_RETURN_IF_ERROR(CheckOutputFolder(options_.lineage, files_));
+    if (!options_.write_calibration.empty()) PF_RETURN_IF_ERROR(CheckOutputFolder(options_.write_calibration, files_));
     PF_RETURN_IF_ERROR(Load());
     PF_RETURN_IF_ERROR(PrepareVerification());
     if (options_.bisect) return FindBreakingRewrite();
@@ -191,7 +209,7 @@ class Run {
                            absl::StrCat(FormatNumber(*options_.tolerance), " (--tolerance)")};
     }
     report_.seed = options_.seed;
-    if (options_.verify == "off" && !AnyMeasuresOutputs(calls_)) return absl::OkStatus();
+    if (options_.verify == "off" && !AnyMeasuresOutputs(calls_) && !AnyCalibrates(calls_)) return absl::OkStatus();
     console_.Progress("running the graph as it is");
     std::vector<std::string> pieces;
     for (const std::string& list : options_.verify_inputs) {
@@ -200,12 +218,15 @@ class Run {
     report_.has_real_inputs = !pieces.empty();
     if (report_.has_real_inputs) {
       PF_ASSIGN_OR_RETURN(std::vector<InputSet> sets, ReadInputSets(files_, pieces, *graph_));
+      calibration_inputs_ = sets;
       verifier_ = std::make_unique<Verifier>(*graph_, std::move(sets), ToolSessionOptions(num_threads_, files_),
                                              options_.max_time);
     } else {
-      verifier_ =
-          std::make_unique<Verifier>(*graph_, SeededInputSets(*graph_, graph_->inputs(), options_.seed, kSeededInputs),
-                                     ToolSessionOptions(num_threads_, files_), options_.max_time);
+      absl::StatusOr<std::vector<InputSet>> sets =
+          SeededInputSets(*graph_, graph_->inputs(), options_.seed, kSeededInputs);
+      if (sets.ok()) calibration_inputs_ = *sets;
+      verifier_ = std::make_unique<Verifier>(*graph_, std::move(sets), ToolSessionOptions(num_threads_, files_),
+                                             options_.max_time);
     }
     if (options_.verify == "off") return absl::OkStatus();
     if (const absl::Status& validity = verifier_->validity(); !validity.ok()) {
@@ -239,9 +260,30 @@ class Run {
       context.measure_outputs = [this](const Graph& graph) { return verifier_->MeasureOutputs(graph); };
     }
     context.wants_misses = options_.explain;
-    context.read_file = [this](absl::string_view path) { return files_.ReadFile(std::string(path)); };
+    context.read_file = [this](absl::string_view path) -> absl::StatusOr<std::string> {
+      if (const auto request = CalibrationRequest::OfPath(path); request.has_value()) return CalibrateFor(*request);
+      return files_.ReadFile(std::string(path));
+    };
     context.open_checkpoint = [this](absl::string_view path) { return OpenCheckpoint(files_, std::string(path)); };
     return context;
+  }
+
+  // Runs the graph as it is before the current pass.
+  absl::StatusOr<std::string> CalibrateFor(const CalibrationRequest& request) const {
+    if (calibration_inputs_.empty()) return absl::FailedPreconditionError("there are no inputs here");
+    if (options_.bisect)
+      return absl::FailedPreconditionError("--bisect runs no inputs for passes; give calibration=FILE");
+    SessionOptions limited = ToolSessionOptions(num_threads_, files_);
+    const absl::Time end = absl::Now() + absl::Seconds(options_.max_time);
+    limited.loop_limits.is_cancelled = [end] { return absl::Now() > end; };
+    limited.print = [](absl::string_view, absl::string_view) {};  // Output of Print nodes is discarded.
+    absl::StatusOr<std::string> text = Calibrate(*graph_, calibration_inputs_, limited, request, num_threads_);
+    if (absl::IsCancelled(text.status())) {
+      return absl::ResourceExhaustedError(absl::StrCat(
+          "running the graph takes more than ", FormatNumber(options_.max_time), " s; --max_time=SECONDS allows more"));
+    }
+    if (text.ok()) calibrations_ += *text;
+    return text;
   }
 
   absl::Status FindBreakingRewrite() {
@@ -324,6 +366,10 @@ class Run {
       report_.is_encrypted = !options_.write.encrypt_to.empty() || !options_.write.encrypt_to_file.empty();
     }
     if (passes && !options_.lineage.empty()) PF_RETURN_IF_ERROR(WriteLineage());
+    if (passes && !options_.write_calibration.empty()) {
+      PF_RETURN_IF_ERROR(SaveThrough(files_, options_.write_calibration, {}, calibrations_.size(),
+                                     [&](ByteSink* sink) { return sink->Append(calibrations_); }));
+    }
     if (options_.json) {
       WriteJson(report_, console_.out);
     } else {
@@ -388,6 +434,8 @@ class Run {
   SaveOptions save_;
   std::unique_ptr<FileWriter> out_file_;  // Null where nothing is to be written.
   std::unique_ptr<Graph> graph_;
+  std::vector<InputSet> calibration_inputs_;
+  mutable std::string calibrations_;    // Lines that passes have asked for.
   std::unique_ptr<Verifier> verifier_;  // Null with --verify=off, unless a pass measures.
   TransformReport report_;
 };

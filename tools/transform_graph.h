@@ -27,6 +27,7 @@ struct TransformGraphOptions {
   bool explain = false;                    // Report near misses.
   bool bisect = false;                     // Find the rewrite that makes outputs wrong, and write nothing.
   std::string lineage;                     // Path of the file for the lineage of each node.
+  std::string write_calibration;           // Path of the file for what passes have found by runs on inputs.
   std::string dump_dir;                    // Folder for the graph after each pass, as text.
   std::string verify = "auto";             // auto, off, each or required.
   std::vector<std::string> verify_inputs;  // In the format of ReadInputSets, each a comma separated list.

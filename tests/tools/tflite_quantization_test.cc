@@ -18,7 +18,6 @@
 #include "tests/shared_models.h"
 #include "tools/transform/tensor_ranges.h"
 #include "tools/transform/tflite_output.h"
-#include "tools/transform/weight_rounding.h"
 
 namespace permafrost {
 namespace {
@@ -117,6 +116,23 @@ TEST(TfliteQuantizationTest, WritesTheOtherModes) {
   }
 }
 
+TEST(TfliteQuantizationTest, FollowsNamedMethods) {
+  for (const char* rounding : {"none", "nearest", "gptq", "adaround", "descent"}) {
+    SCOPED_TRACE(rounding);
+    TfliteFlags flags = FlagsFor("int8");
+    flags.rounding = rounding;
+    flags.ranges = "minmax";
+    flags.equalization = "activations";
+    const absl::StatusOr<TfliteOutput> output = Encoded(flags);
+    ASSERT_TRUE(output.ok()) << output.status();
+    EXPECT_LT(output->verdict.worst(), 0.15);
+    ASSERT_FALSE(output->notes.empty());
+    EXPECT_THAT(output->notes.back(), HasSubstr("ranges: minmax; rounding of weights: "));
+    EXPECT_THAT(output->notes.back(), HasSubstr(rounding));
+    EXPECT_THAT(output->notes.back(), HasSubstr("equalize_channels(by=activations"));
+  }
+}
+
 TEST(TfliteQuantizationTest, ChangesTheInterface) {
   for (const char* io : {"int8", "uint8"}) {
     SCOPED_TRACE(io);
@@ -177,7 +193,7 @@ TEST(ValueDistributionTest, ClipsOutliersOnly) {
   const auto tensor = [&] { return Tensor::FromVector(Shape({20000}), values); };
   ValueDistribution plain;
   plain.Add(tensor());
-  const auto [low, high] = plain.BestRange(255);
+  const auto [low, high] = plain.Range(RangeMethod::kMse, 255);
   EXPECT_LE(plain.MinMax().first, low);
   EXPECT_LT(low, -2.5);
   EXPECT_GT(high, 2.5);
@@ -185,7 +201,14 @@ TEST(ValueDistributionTest, ClipsOutliersOnly) {
   ValueDistribution outlier;
   outlier.Add(tensor());
   EXPECT_EQ(outlier.MinMax().second, 40);
-  EXPECT_LT(outlier.BestRange(255).second, 40);
+  EXPECT_LT(outlier.Range(RangeMethod::kMse, 255).second, 40);
+  for (const std::string& name : RangeMethodNames()) {
+    SCOPED_TRACE(name);
+    const auto [least, most] = outlier.Range(*RangeMethodOf(name), 255);
+    EXPECT_EQ(most == 40, name == "minmax");
+    EXPECT_LT(least, -2.5);
+    EXPECT_GT(most, 2.5);
+  }
   // Values that follow may be larger than those before.
   std::vector<float> large = {-1000, 1000};
   plain.Add(Tensor::FromVector(Shape({2}), large));
@@ -197,84 +220,10 @@ TEST(ValueDistributionTest, SurvivesEmptyAndNonFiniteTensors) {
   distribution.Add(Tensor::FromVector(Shape({0}), std::vector<float>()));
   distribution.Add(Tensor::FromVector(Shape({3}), std::vector<float>{INFINITY, -INFINITY, NAN}));
   EXPECT_EQ(distribution.MinMax(), (std::pair<double, double>(0, 0)));
-  EXPECT_EQ(distribution.BestRange(255), (std::pair<double, double>(0, 0)));
+  EXPECT_EQ(distribution.Range(RangeMethod::kMse, 255), (std::pair<double, double>(0, 0)));
   distribution.Add(Tensor::FromVector(Shape({1}), std::vector<float>{1e-38f}));
   distribution.Add(Tensor::FromVector(Shape({1}), std::vector<float>{3e38f}));
   EXPECT_GT(distribution.MinMax().second, 2e38);
-}
-
-// Correlated inputs with a mean: rounding by inputs must give smaller errors of the products than the nearest codes.
-TEST(WeightRoundingTest, ReducesTheErrorOfProducts) {
-  constexpr int kWidth = 24, kChannels = 6, kSamples = 400;
-  std::mt19937 random(2);
-  std::normal_distribution<float> normal(0, 1);
-  std::vector<float> weights(kWidth * kChannels), samples(kSamples * kWidth);
-  for (float& weight : weights) weight = normal(random);
-  InputMoments moments(kWidth, true), none(kWidth, false);
-  for (int s = 0; s < kSamples; ++s) {
-    const float common = normal(random);
-    for (int k = 0; k < kWidth; ++k) samples[s * kWidth + k] = 1 + common + 0.3f * normal(random);
-    moments.Add(&samples[s * kWidth]);
-  }
-  moments.Finish();
-  const auto error = [&](const RoundedWeights& rounded, bool corrected) {
-    double sum = 0;
-    for (int s = 0; s < kSamples; ++s) {
-      for (int c = 0; c < kChannels; ++c) {
-        double difference = corrected ? rounded.corrections[c] : 0;
-        for (int k = 0; k < kWidth; ++k) {
-          const int i = k * kChannels + c;
-          difference +=
-              (rounded.codes[i] * static_cast<double>(rounded.scales[c]) - weights[i]) * samples[s * kWidth + k];
-        }
-        sum += difference * difference;
-      }
-    }
-    return sum;
-  };
-  for (const int steps : {7, 127}) {
-    const RoundedWeights by_inputs = RoundForInputs(weights, kChannels, moments, steps);
-    const RoundedWeights nearest = RoundForInputs(weights, kChannels, none, steps);
-    EXPECT_LT(error(by_inputs, true), 0.5 * error(nearest, false)) << steps;
-    for (const int8_t code : by_inputs.codes) EXPECT_LE(std::abs(code), steps);
-  }
-}
-
-// Any number of samples, of which some are added at once, gives the covariances of the definition.
-TEST(WeightRoundingTest, AddsProductsOfAllSamples) {
-  constexpr int kWidth = 11;
-  std::mt19937 random(3);
-  std::normal_distribution<float> normal(0, 1);
-  for (const int count : {1, 7, 8, 9, 20}) {
-    std::vector<float> samples(static_cast<size_t>(count * kWidth));
-    for (float& value : samples) value = std::max(0.f, normal(random));
-    InputMoments moments(kWidth, true);
-    for (int s = 0; s < count; ++s) moments.Add(&samples[static_cast<size_t>(s * kWidth)]);
-    moments.Finish();
-    for (int i = 0; i < kWidth; ++i) {
-      for (int j = 0; j < i; ++j) {
-        double product = 0, a = 0, b = 0;
-        for (int s = 0; s < count; ++s) {
-          product += samples[s * kWidth + i] * static_cast<double>(samples[s * kWidth + j]) / count;
-          a += static_cast<double>(samples[s * kWidth + i]) / count;
-          b += static_cast<double>(samples[s * kWidth + j]) / count;
-        }
-        EXPECT_NEAR(moments.covariance(i, j), product - a * b, 1e-5) << count << " " << i << " " << j;
-      }
-    }
-  }
-}
-
-TEST(WeightRoundingTest, SurvivesDegenerateInputs) {
-  InputMoments moments(3, true);
-  const float zeros[3] = {0, 0, 0}, nan[3] = {NAN, 0, 0};
-  for (int i = 0; i < 100; ++i) moments.Add(zeros);
-  moments.Add(nan);
-  moments.Finish();
-  EXPECT_EQ(moments.count(), 100);
-  const RoundedWeights rounded = RoundForInputs({0, 0, 0, 1, -1, 0.5f}, 2, moments, 127);
-  for (const float scale : rounded.scales) EXPECT_GT(scale, 0);
-  for (const float correction : rounded.corrections) EXPECT_EQ(correction, 0);
 }
 
 }  // namespace

@@ -3,12 +3,15 @@
 
 #include <atomic>
 #include <cmath>
+#include <optional>
 #include <random>
+#include <vector>
 
 #include "gtest/gtest.h"
 #include "transforms/pipeline/thread_team.h"
 #include "transforms/rewrites/channel_rows.h"
 #include "transforms/rewrites/float_ranges.h"
+#include "transforms/rewrites/weight_blocks.h"
 
 namespace permafrost {
 namespace {
@@ -46,7 +49,7 @@ TEST_P(Formats, KeepSumsZerosAndMostOfTheValues) {
   ASSERT_EQ(coded->max.size(), static_cast<size_t>(channels));
   // Rounding errors have a root mean square of 1/sqrt(12) steps; the range spans about 7 standard deviations.
   const double expected = 7.5 / std::sqrt(12.0) / (1 << format.bits);
-  EXPECT_LT(CodingError(values, *coded, format, format.channels), 1.3 * expected);
+  EXPECT_LT(CodingError(values, *Decode(*coded, format), format.channels), 1.3 * expected);
 
   std::vector<double> sum(channels), step(channels);
   const auto code = [&](int64_t i) -> double {
@@ -95,7 +98,7 @@ TEST(WeightCodes, FourBitsAreNotWorseThanRoundingToTheRange) {
   ThreadTeam team(1);
   const absl::StatusOr<CodedTensor> coded = Encode(values, format, &team);
   ASSERT_TRUE(coded.ok()) << coded.status();
-  EXPECT_LT(CodingError(values, *coded, format, format.channels), 0.14);
+  EXPECT_LT(CodingError(values, *Decode(*coded, format), format.channels), 0.14);
 }
 
 TEST(WeightCodes, NibblesLieInHalves) {
@@ -143,6 +146,48 @@ TEST(ChannelRows, GatherAndScatterAreInverse) {
     }
   });
   for (size_t i = 0; i < numbers.size(); ++i) EXPECT_EQ(out[i], numbers[i] + 1);
+}
+
+TEST(WeightBlocksTest, FindsDivisorsNearTheWantedLength) {
+  const auto blocks = [](std::vector<int64_t> dims, int dim, int64_t wanted) {
+    const std::optional<WeightBlocks> found = FindWeightBlocks(Shape(dims), dim, wanted);
+    return found.has_value() ? std::vector<int64_t>{found->channels, found->count, found->block}
+                             : std::vector<int64_t>();
+  };
+  EXPECT_EQ(blocks({64, 10}, 1, 32), (std::vector<int64_t>{10, 2, 32}));
+  EXPECT_EQ(blocks({3, 3, 20, 8}, 3, 32), (std::vector<int64_t>{8, 6, 30}));
+  EXPECT_EQ(blocks({10, 96}, 0, 32), (std::vector<int64_t>{10, 3, 32}));
+  EXPECT_EQ(blocks({61, 10}, 1, 32), std::vector<int64_t>());  // A prime.
+  EXPECT_EQ(blocks({32, 10}, 1, 32), (std::vector<int64_t>{10, 2, 16}));
+  EXPECT_EQ(blocks({31, 10}, 1, 32), std::vector<int64_t>());  // One block.
+  EXPECT_EQ(blocks({64, 10}, 1, 0), std::vector<int64_t>());
+  EXPECT_EQ(blocks({64, 10, 4}, 1, 32), std::vector<int64_t>());  // Channels in the middle.
+  EXPECT_EQ(blocks({64}, 0, 32), std::vector<int64_t>());
+  EXPECT_EQ(blocks({0, 10}, 1, 32), std::vector<int64_t>());
+}
+
+TEST(WeightBlocksTest, BlocksAreMoreAccurateThanChannels) {
+  ThreadTeam team(2);
+  const Tensor values = Normal({128, 12}, 12, 3);
+  const auto error = [&](const Tensor& decoded) { return CodingError(values, decoded, {12, 1}); };
+  CodeFormat format;
+  format.mode = CodeMode::kScaled;
+  format.bits = 4;
+  format.channels = {12, 1};
+  const double by_channel = error(*Decode(*Encode(values, format, &team), format));
+  double before = by_channel;
+  for (const int64_t wanted : {64, 32, 16}) {
+    const std::optional<WeightBlocks> blocks = FindWeightBlocks(values.shape(), 1, wanted);
+    ASSERT_TRUE(blocks.has_value());
+    const absl::StatusOr<BlockCodes> coded = EncodeBlocks(values, *blocks, false, &team);
+    ASSERT_TRUE(coded.ok()) << coded.status();
+    for (const float scale : coded->scales) EXPECT_EQ(ToFloat(ToBFloat16(scale)), scale);
+    const absl::StatusOr<Tensor> decoded = DecodeBlocks(*coded, *blocks, values.shape());
+    ASSERT_TRUE(decoded.ok());
+    EXPECT_LT(error(*decoded), before);
+    before = error(*decoded);
+  }
+  EXPECT_LT(before, 0.85 * by_channel);
 }
 
 }  // namespace

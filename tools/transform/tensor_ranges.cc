@@ -66,8 +66,79 @@ void ValueDistribution::Add(const Tensor& values) {
   }
 }
 
-std::pair<double, double> ValueDistribution::BestRange(int steps) const {
+std::pair<double, double> ValueDistribution::Range(RangeMethod method, int steps) const {
   if (most_ == 0) return MinMax();
+  switch (method) {
+    case RangeMethod::kMinMax:
+      break;
+    case RangeMethod::kPercentile999:
+      return Percentile(0.999);
+    case RangeMethod::kPercentile9999:
+      return Percentile(0.9999);
+    case RangeMethod::kKl:
+      return LeastDivergence(steps);
+    case RangeMethod::kMse:
+      return LeastSquaredError(steps);
+  }
+  return MinMax();
+}
+
+std::pair<double, double> ValueDistribution::Percentile(double part) const {
+  double count = 0, seen = 0;
+  for (const int64_t bin : bins_) count += static_cast<double>(bin);
+  const double width = 2 * most_ / kBins;
+  for (int i = 0; i < kBins / 2; ++i) {
+    seen +=
+        static_cast<double>(bins_[static_cast<size_t>(kBins / 2 + i)] + bins_[static_cast<size_t>(kBins / 2 - 1 - i)]);
+    if (seen < part * count) continue;
+    const double bound = (i + 1) * width;
+    return {std::max(low_, -bound), std::min(high_, bound)};
+  }
+  return MinMax();
+}
+
+std::pair<double, double> ValueDistribution::LeastDivergence(int steps) const {
+  const double width = 2 * most_ / kBins;
+  const auto index = [&](double bound) {
+    return static_cast<int>(std::clamp(std::round((bound + most_) / width), 0.0, static_cast<double>(kBins)));
+  };
+  std::pair<double, double> best = MinMax();
+  double least = std::numeric_limits<double>::infinity();
+  for (int i = 0; i < kBoundSteps; ++i) {
+    const double share = 1 - (1 - kLeastShare) * i / kBoundSteps;
+    const int begin = index(low_ * share), end = index(high_ * share);
+    if (end - begin < steps) break;  // Steps would be smaller than bins.
+    // Compares the distribution clamped at the bounds with the quantised one, which spreads each step evenly over its
+    // bins.
+    std::vector<double> kept(bins_.begin() + begin, bins_.begin() + end);
+    for (int b = 0; b < begin; ++b) kept.front() += static_cast<double>(bins_[static_cast<size_t>(b)]);
+    for (int b = end; b < kBins; ++b) kept.back() += static_cast<double>(bins_[static_cast<size_t>(b)]);
+    double divergence = 0;
+    for (int step = 0; step < steps; ++step) {
+      const int from = static_cast<int>(static_cast<int64_t>(step) * (end - begin) / steps);
+      const int to = static_cast<int>(static_cast<int64_t>(step + 1) * (end - begin) / steps);
+      double inside = 0;
+      int used = 0;
+      for (int b = from; b < to; ++b) {
+        inside += static_cast<double>(bins_[static_cast<size_t>(begin + b)]);
+        used += kept[static_cast<size_t>(b)] > 0 ? 1 : 0;
+      }
+      if (used == 0) continue;
+      constexpr double kLeastCount = 1e-3;  // The logarithm of an empty step is finite.
+      const double spread = std::max(inside, kLeastCount) / used;
+      for (int b = from; b < to; ++b) {
+        const double count = kept[static_cast<size_t>(b)];
+        if (count > 0) divergence += count * std::log(count / spread);
+      }
+    }
+    if (divergence >= least) continue;
+    least = divergence;
+    best = {low_ * share, high_ * share};
+  }
+  return best;
+}
+
+std::pair<double, double> ValueDistribution::LeastSquaredError(int steps) const {
   // Sums over the bins below an index: count, values and squares.
   std::vector<double> count(kBins + 1, 0), sum(kBins + 1, 0), squares(kBins + 1, 0);
   const double width = 2 * most_ / kBins;
@@ -154,18 +225,21 @@ absl::StatusOr<std::vector<TensorRange>> FindTensorRanges(const Graph& graph, ab
   for (size_t i = 0; i < tensors.size(); ++i) {
     TensorRange range;
     range.tensor = tensors[i].ToString();
-    std::tie(range.low, range.high) = distributions[i].MinMax();
-    std::tie(range.best_low, range.best_high) = distributions[i].BestRange(kSteps);
+    for (const std::string& name : RangeMethodNames()) {
+      PF_ASSIGN_OR_RETURN(const RangeMethod method, RangeMethodOf(name));
+      range.ranges[method] = distributions[i].Range(method, kSteps);
+    }
     ranges.push_back(std::move(range));
   }
   return ranges;
 }
 
-std::string RangesText(absl::Span<const TensorRange> ranges, bool best) {
+std::string RangesText(absl::Span<const TensorRange> ranges, RangeMethod method) {
   std::string text;
   for (const TensorRange& range : ranges) {
-    absl::StrAppendFormat(&text, "%s %.9g %.9g\n", range.tensor, best ? range.best_low : range.low,
-                          best ? range.best_high : range.high);
+    const auto found = range.ranges.find(method);
+    if (found == range.ranges.end()) continue;
+    absl::StrAppendFormat(&text, "%s %.9g %.9g\n", range.tensor, found->second.first, found->second.second);
   }
   return text;
 }

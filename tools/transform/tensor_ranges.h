@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "absl/types/span.h"
 #include "graph/graph.h"
 #include "graph/tensor.h"
+#include "runtime_check/precision/value_range.h"
 #include "runtime_check/session_options.h"
 #include "tools/model/model_inputs.h"
 
@@ -24,14 +26,17 @@ class ValueDistribution {
   void Add(const Tensor& values);
   // Returns the least and the largest value, with 0; {0, 0} without values.
   std::pair<double, double> MinMax() const { return {low_, high_}; }
-  // Returns the range around 0 with the least mean squared error of codes with `steps` steps, in which values outside
-  // are clamped. Within MinMax().
-  std::pair<double, double> BestRange(int steps) const;
+  // Returns the range around 0 by a method, for codes with `steps` steps, in which values outside are clamped. Within
+  // MinMax(). Percentiles are those of magnitudes.
+  std::pair<double, double> Range(RangeMethod method, int steps) const;
 
  private:
   static constexpr int kBins = 4096;  // An even number.
 
   void Widen(double most);
+  std::pair<double, double> LeastSquaredError(int steps) const;
+  std::pair<double, double> LeastDivergence(int steps) const;
+  std::pair<double, double> Percentile(double part) const;
 
   double low_ = 0, high_ = 0;
   double most_ = 0;  // Bins cover [-most_, most_].
@@ -39,9 +44,8 @@ class ValueDistribution {
 };
 
 struct TensorRange {
-  std::string tensor;  // "conv" or "split:1".
-  double low = 0, high = 0;
-  double best_low = 0, best_high = 0;  // ValueDistribution::BestRange.
+  std::string tensor;                                       // "conv" or "split:1".
+  std::map<RangeMethod, std::pair<double, double>> ranges;  // By all methods.
 };
 
 // Runs `graph`, whose interface must be declared, on each input set, and returns the ranges of the activations that
@@ -50,8 +54,8 @@ struct TensorRange {
 absl::StatusOr<std::vector<TensorRange>> FindTensorRanges(const Graph& graph, absl::Span<const InputSet> inputs,
                                                           const SessionOptions& options);
 
-// Returns the lines "TENSOR LOW HIGH" that quantize_for_tflite reads. `best`: the best ranges instead of all values.
-std::string RangesText(absl::Span<const TensorRange> ranges, bool best);
+// Returns the lines "TENSOR LOW HIGH" that quantize_for_tflite reads.
+std::string RangesText(absl::Span<const TensorRange> ranges, RangeMethod method);
 
 }  // namespace permafrost
 

@@ -18,6 +18,7 @@
 #include "io/model_file.h"
 #include "runtime_check/checking/evaluate.h"
 #include "runtime_check/checking/output_quality.h"
+#include "runtime_check/precision/value_range.h"
 #include "tools/command_line/console.h"
 #include "tools/model/model_inputs.h"
 #include "tools/model/tool_session.h"
@@ -26,6 +27,7 @@
 #include "tools/validation/layer_noise.h"
 #include "transforms/pipeline/body_pipeline.h"
 #include "transforms/pipeline/pipeline.h"
+#include "transforms/rewrites/rounded_constants.h"
 
 namespace permafrost {
 namespace {
@@ -111,10 +113,11 @@ class FileSink : public ByteSink {
   size_t released_at_ = 0;
 };
 
-// Quantises the prepared graph, and records in `output` what there is to say about it.
-absl::StatusOr<std::unique_ptr<Graph>> Quantized(const Graph& graph, const Graph& prepared, const TfliteFlags& flags,
-                                                 int num_threads, FileSystem& files, std::vector<InputSet>* inputs,
-                                                 TfliteOutput* output) {
+// Quantises the prepared graph, and records in `output` what there is to say about it. If its channels are equalised
+// for that, `prepared` becomes the equalised graph.
+absl::StatusOr<std::unique_ptr<Graph>> Quantized(const Graph& graph, std::unique_ptr<Graph>* prepared,
+                                                 const TfliteFlags& flags, int num_threads, FileSystem& files,
+                                                 std::vector<InputSet>* inputs, TfliteOutput* output) {
   if (!flags.calibration_inputs.empty()) {
     PF_ASSIGN_OR_RETURN(*inputs, ReadCalibrationInputs(files, flags.calibration_inputs, flags.image, {}, graph));
   }
@@ -134,17 +137,21 @@ absl::StatusOr<std::unique_ptr<Graph>> Quantized(const Graph& graph, const Graph
   quantization.keep_float = Pieces(flags.keep_float);
   quantization.tensor_ranges = Pieces(flags.tensor_ranges);
   quantization.min_sqnr_db = flags.min_sqnr_db;
+  quantization.ranges = flags.ranges;
+  quantization.rounding = flags.rounding;
+  quantization.equalization = flags.equalization;
   quantization.num_threads = num_threads;
-  PF_ASSIGN_OR_RETURN(QuantizedModel model, QuantizeForTflite(prepared, *inputs, verifier, options, quantization));
+  PF_ASSIGN_OR_RETURN(QuantizedModel model, QuantizeForTflite(**prepared, *inputs, verifier, options, quantization));
   for (std::string& note : model.notes) output->notes.push_back(std::move(note));
-  output->notes.push_back(
-      absl::StrCat(model.range_method.empty() ? "" : absl::StrCat("ranges: ", model.range_method, "; "),
-                   "rounding of weights: ", model.rounding));
+  output->notes.push_back(absl::StrCat(
+      model.range_method.empty() ? "" : absl::StrCat("ranges: ", model.range_method, "; "), "rounding of weights: ",
+      model.rounding, model.equalization.empty() ? "" : absl::StrCat("; after ", model.equalization)));
   output->kept_float = std::move(model.kept_float);
   if (!flags.write_calibration.empty()) {
     PF_RETURN_IF_ERROR(SaveThrough(files, flags.write_calibration, {}, model.ranges.size(),
                                    [&](ByteSink* sink) { return sink->Append(model.ranges); }));
   }
+  if (model.equalized != nullptr) *prepared = std::move(model.equalized);
   return std::move(model.graph);
 }
 
@@ -185,6 +192,18 @@ void AddTfliteQuantizationFlags(TfliteFlags* tflite, FlagTable* flags) {
              "Operators that stay float, by the names of their nodes; 'prefix*' names several.");
   flags->Add("tensor_ranges", &tflite->tensor_ranges, "TENSOR=LOW:HIGH",
              "Ranges of tensors that replace the observed ones, separated by commas.");
+  std::vector<std::string> ranges = RangeMethodNames(), roundings = RoundingMethodNames(),
+                           equalizations = EqualizationNames();
+  roundings.insert(roundings.begin(), "none");
+  for (std::vector<std::string>* names : {&ranges, &roundings, &equalizations}) names->insert(names->begin(), "auto");
+  flags->AddChoice("ranges", &tflite->ranges, ranges,
+                   "Ranges of activations on the inputs: all values, percentiles of magnitudes, or the ranges that "
+                   "change the distribution or the values least. auto: by measurement.");
+  flags->AddChoice("rounding", &tflite->rounding, roundings,
+                   "Choice of the codes of weights: by the weights alone, or by inputs (see the pass quantize_weights) "
+                   "with corrected biases. auto: by measurement.");
+  flags->AddChoice("equalize", &tflite->equalization, equalizations,
+                   "Scale channels between layers first (see the pass equalize_channels). auto: by measurement.");
   flags->Add("min_sqnr", &tflite->min_sqnr_db, "DB",
              "Operators stay float until the SQNR of every output is at least this. Default: 15; negative: none do.");
   flags->Add("write_calibration", &tflite->write_calibration, "FILE",
@@ -220,7 +239,7 @@ absl::StatusOr<TfliteOutput> EncodeTflite(const Graph& graph, const TfliteFlags&
   std::vector<InputSet> calibration;
   if (IsQuantized(flags)) {
     PF_ASSIGN_OR_RETURN(std::unique_ptr<Graph> quantized,
-                        Quantized(graph, *prepared, flags, num_threads, files, &calibration, &output));
+                        Quantized(graph, &prepared, flags, num_threads, files, &calibration, &output));
     if (flags.io_type == "float" && flags.verify != "off") {
       FindLayerErrors(*prepared, *quantized, calibration, num_threads, files, &output);
     }

@@ -35,15 +35,16 @@ struct TfliteFlags {
   // The rest is for quantised models.
   std::vector<std::string> calibration_inputs;  // As ReadCalibrationInputs takes them. Empty: seeded inputs.
   ImageFlags image;
-  std::string io_type = "float";           // "float", "int8" or "uint8".
-  std::vector<std::string> keep_float;     // Lists of nodes.
-  std::vector<std::string> tensor_ranges;  // Lists of "TENSOR=LOW:HIGH".
+  std::string io_type = "float";                                          // "float", "int8" or "uint8".
+  std::vector<std::string> keep_float;                                    // Lists of nodes.
+  std::vector<std::string> tensor_ranges;                                 // Lists of "TENSOR=LOW:HIGH".
+  std::string ranges = "auto", rounding = "auto", equalization = "auto";  // As of TfliteQuantization.
   double min_sqnr_db = TfliteQuantization().min_sqnr_db;
   std::string write_calibration;  // A file for the ranges. Empty: none.
 };
 
-// Adds the flags of quantisation: --quantize, --io_type, --calibration_inputs, --keep_float, --tensor_ranges,
-// --min_sqnr, --write_calibration.
+// Adds the flags of quantisation: --quantize, --io_type, --calibration_inputs, --keep_float, --tensor_ranges, --ranges,
+// --rounding, --equalize, --min_sqnr, --write_calibration.
 void AddTfliteQuantizationFlags(TfliteFlags* tflite, FlagTable* flags);
 
 // Returns "none", "float16", "dynamic", "int8", "int16x8" and "int4".

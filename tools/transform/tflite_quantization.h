@@ -25,15 +25,23 @@ struct TfliteQuantization {
   // Layers stay float until the SQNR of every output is at least this, if that is possible. Negative: no layer does.
   // The default is that below which an output counts as ruined (QualityBounds).
   double min_sqnr_db = 15;
+  // What replaces the choice by measurement, "auto": one of RangeMethodNames(), one of RoundingMethodNames() or "none",
+  // and one of EqualizationNames().
+  std::string ranges = "auto", rounding = "auto", equalization = "auto";
   int num_threads = 1;
 };
 
+// "none", "weights" and "activations": the parameter `by` of equalize_channels.
+std::vector<std::string> EqualizationNames();
+
 struct QuantizedModel {
   std::unique_ptr<Graph> graph;
+  std::unique_ptr<Graph> equalized;     // The float graph that was quantised, if its channels were equalised.
+  std::string equalization;             // The pass that equalised them, with parameters; or empty.
   std::vector<std::string> kept_float;  // Operators that the choice left in float, by their last nodes.
   std::string ranges;                   // The calibration file that quantize_for_tflite read.
-  std::string range_method;             // "all values" or "least squared error"; empty for modes without ranges.
-  std::string rounding;                 // Of weights: "by inputs" or "nearest".
+  std::string range_method;             // One of RangeMethodNames(); empty for modes without ranges.
+  std::string rounding;                 // Of weights: one of RoundingMethodNames(), or "none".
   std::vector<std::string> notes;
 };
 

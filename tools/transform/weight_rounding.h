@@ -1,8 +1,9 @@
 // Rounds weights to codes so that the results of their operators change least on given inputs.
 //
 // Rounding to the nearest code minimises the change of the weights; what counts is the change of the products with the
-// inputs, which are correlated and seldom have the mean 0. Codes are chosen one input at a time, and the remaining
-// weights compensate for the error so far by the covariance of the inputs. The bias compensates for the mean.
+// inputs, which are correlated and seldom have the mean 0. The sum of squared changes of a product is a quadratic form
+// of the rounding errors with the covariance of the inputs, so that samples are needed only once. Biases compensate for
+// the mean change (bias correction, Nagel et al. 2019, arXiv:1906.04721, with measured means of inputs).
 #ifndef PERMAFROST_TOOLS_TRANSFORM_WEIGHT_ROUNDING_H_
 #define PERMAFROST_TOOLS_TRANSFORM_WEIGHT_ROUNDING_H_
 
@@ -11,10 +12,12 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "graph/graph.h"
 #include "runtime_check/session_options.h"
 #include "tools/model/model_inputs.h"
+#include "transforms/rewrites/rounded_constants.h"
 
 namespace permafrost {
 
@@ -41,19 +44,31 @@ class InputMoments {
   std::vector<float> waiting_;   // Samples whose products are not added yet, one after the other.
 };
 
+// The numbers that codes can represent: code * scale.
+struct CodeGrid {
+  int lowest = -127, highest = 127;
+  int64_t block = 0;  // This many inputs have one scale, a divisor of the width; 0: all.
+  // If positive, scales are bfloat16 numbers times this unit.
+  double coarse_unit = 0;
+};
+
 // Codes of the weights of `channels` results: code [k][c] for input k.
 struct RoundedWeights {
   std::vector<int8_t> codes;
-  std::vector<float> scales;       // By channel.
+  std::vector<float> scales;       // [block][channel].
   std::vector<float> corrections;  // To be added to the bias of each channel.
 };
 
-// Rounds `weights`, [width][channels], to codes from -steps to steps.
+// Rounds `weights`, [width][channels]. Methods that need covariances round to the nearest code if there are too few
+// samples. Deterministic; the work is limited by the sizes alone, at most about 10 * width^2 * channels
+// multiplications.
 RoundedWeights RoundForInputs(absl::Span<const float> weights, int64_t channels, const InputMoments& moments,
-                              int steps);
+                              const CodeGrid& grid, RoundingMethod method);
 
 struct WeightRoundingSettings {
   std::string mode = "int8";  // As of quantize_for_tflite.
+  RoundingMethod method = RoundingMethod::kDescent;
+  bool corrects_biases = true;
   int num_threads = 1;
 };
 
@@ -62,6 +77,20 @@ struct WeightRoundingSettings {
 // Covariances are held for as many operators at a time as fit into 512 MiB. Errors are those of Session.
 absl::StatusOr<std::string> RoundedWeightsText(const Graph& graph, absl::Span<const InputSet> inputs,
                                                const SessionOptions& options, const WeightRoundingSettings& settings);
+
+// Rounds constants for the pass quantize_weights.
+struct ConstantRoundingSettings {
+  int bits = 8;       // 4 or 8.
+  int64_t block = 0;  // As of the pass.
+  RoundingMethod method = RoundingMethod::kDescent;
+  int num_threads = 1;
+};
+
+// Returns lines of a calibration file (transforms/rewrites/rounded_constants.h) for the constants of `graph` that one
+// operator reads as its weights. The limits and errors are those of RoundedWeightsText.
+absl::StatusOr<std::string> RoundedConstantsText(const Graph& graph, absl::Span<const InputSet> inputs,
+                                                 const SessionOptions& options,
+                                                 const ConstantRoundingSettings& settings);
 
 }  // namespace permafrost
 

@@ -90,6 +90,7 @@ absl::StatusOr<Calibration> ParseCalibration(absl::string_view text) {
           "line ", number, " of the calibration begins with '", line.substr(0, 60),
           "', expected 'TENSOR LOW HIGH' with LOW <= HIGH, or '@scales', '@bias' or '@codes' with a node"));
     };
+    if (absl::StartsWith(line, "@rounded ") || absl::StartsWith(line, "@channels ")) continue;  // Of other passes.
     if (line[0] == '@') {
       if (words.size() < 3) return malformed();
       WeightLines& weights = calibration.weights[std::string(words[1])];

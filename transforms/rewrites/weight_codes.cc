@@ -83,6 +83,10 @@ Line ScaledLine(float min, float max, const CodeFormat& format, double shrink) {
   line.min = line.max = range;
   const float step = range / static_cast<float>(divisor);
   line.step = step * multiplier;
+  if (format.has_coarse_steps) {
+    line.step = RoundUpTo(static_cast<float>(line.step), 8);
+    line.min = line.max = static_cast<float>(line.step / multiplier * divisor);
+  }
   line.scale = line.step > 0 ? 1 / line.step : 0;
   return line;
 }
@@ -372,22 +376,16 @@ absl::StatusOr<Tensor> Decode(const CodedTensor& coded, const CodeFormat& format
   return decoded;
 }
 
-double CodingError(const Tensor& values, const CodedTensor& coded, const CodeFormat& format, Channels channels) {
-  const std::vector<Line> lines = LinesOf(coded, format);
+double CodingError(const Tensor& values, const Tensor& decoded, Channels channels) {
   std::vector<double> squares(channels.count), errors(channels.count);
-  DispatchOn<QInt8, QUint8, QInt16, QUint16>(coded.codes.dtype(), [&](auto tag) {
-    using Element = typename decltype(tag)::type;
-    const UnalignedSpan<float> elements = values.elements<float>();
-    const UnalignedSpan<Element> codes = coded.codes.elements<Element>();
-    ChannelCursor range(format.channels), measured(channels);
-    for (size_t i = 0; i < elements.size(); ++i, range.Next(), measured.Next()) {
-      const double value = elements[i];
-      const Line& line = lines[range.channel()];
-      const double error = (codes[i].value - line.zero_code) * line.step - value;
-      squares[measured.channel()] += value * value;
-      errors[measured.channel()] += error * error;
-    }
-  });
+  const UnalignedSpan<float> elements = values.elements<float>(), others = decoded.elements<float>();
+  ChannelCursor measured(channels);
+  for (size_t i = 0; i < elements.size(); ++i, measured.Next()) {
+    const double value = elements[i];
+    const double error = others[i] - value;
+    squares[measured.channel()] += value * value;
+    errors[measured.channel()] += error * error;
+  }
   double sum = 0;
   int64_t count = 0;
   for (int64_t c = 0; c < channels.count; ++c) {

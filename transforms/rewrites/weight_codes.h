@@ -29,6 +29,8 @@ struct CodeFormat {
   bool keep_sums = false;
   // Rounds ranges up to bfloat16. Only for kScaled.
   bool has_coarse_ranges = false;
+  // Rounds the steps up to bfloat16 instead. Only for kScaled.
+  bool has_coarse_steps = false;
 };
 
 struct CodedTensor {
@@ -46,10 +48,10 @@ absl::StatusOr<CodedTensor> Encode(const Tensor& values, const CodeFormat& forma
 // Returns the float values of the codes.
 absl::StatusOr<Tensor> Decode(const CodedTensor& coded, const CodeFormat& format);
 
-// Returns the relative error of `coded`. For each channel of `channels` that is the root mean square of its errors,
-// divided by that of its values. The result is the root mean square over the channels that are not all zero. Every
-// channel has equal weight, whatever the magnitude of its values.
-double CodingError(const Tensor& values, const CodedTensor& coded, const CodeFormat& format, Channels channels);
+// Returns the relative error of `decoded` values. For each channel of `channels` that is the root mean square of its
+// errors, divided by that of its values. The result is the root mean square over the channels that are not all zero.
+// Every channel has equal weight, whatever the magnitude of its values.
+double CodingError(const Tensor& values, const Tensor& decoded, Channels channels);
 
 // Packs two 4-bit codes into each byte of an int8 tensor whose `dim` is half as long: the first half of the codes along
 // `dim` in the low bits, the second in the high bits. REQUIRES: dimension `dim` is even.
