@@ -11,6 +11,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "graph/base/content_hash.h"
 #include "graph/base/status.h"
 #include "io/model_file.h"
@@ -329,10 +330,20 @@ class Run {
           WriteText(files_, report_.precision_plan,
                     PrecisionPlanText({ModelFingerprint(*result), best.run.delegate, best.run.precision, plan})));
     }
+    if (absl::StrContains(best.transforms, kCalibrationName)) {
+      report_.calibration = Beside(options_.out_model, ".calibration");
+      PF_RETURN_IF_ERROR(WriteText(files_, report_.calibration, bench_->calibration()));
+    }
     PF_RETURN_IF_ERROR(SaveModel(std::move(out_file_), *result, save_));
     const absl::StatusOr<FileStat> stat = files_.Stat(options_.out_model);
     report_.out_bytes = stat.ok() && stat->is_regular ? stat->size : best.result.bytes;
     return certificate_path_.empty() ? absl::OkStatus() : WriteCertificate(result.get());
+  }
+
+  // Returns the transform string with the path of the calibration file.
+  std::string TransformsForUsers(const std::string& transforms) const {
+    return absl::StrReplaceAll(
+        transforms, {{absl::StrCat("\"", kCalibrationName, "\""), absl::StrCat("\"", report_.calibration, "\"")}});
   }
 
   absl::Status WriteCertificate(Graph* result) {
@@ -347,7 +358,7 @@ class Run {
       certificate.original.sha256 = absl::StrCat("fingerprint ", ModelFingerprint(*graph_));  // A folder.
     }
     PF_ASSIGN_OR_RETURN(certificate.model, CertifyFile(files_, options_.out_model));
-    certificate.transforms = outcome_.best->transforms;
+    certificate.transforms = TransformsForUsers(outcome_.best->transforms);
     certificate.run = outcome_.best->run.Flags();
     AddMeasure(NameOf(TrialInputs::kSearch), outcome_.best->result.accuracy, &certificate);
     for (const HeldBackCheck& check : outcome_.checks) AddMeasure(NameOf(check.inputs), check.accuracy, &certificate);
@@ -388,7 +399,7 @@ class Run {
     report_.bench = bench_.get();
     if (outcome_.best.has_value()) {
       report_.command = TransformCommand(options_.in_model, options_.out_model, NamesOf(graph_->inputs()),
-                                         NamesOf(graph_->outputs()), outcome_.best->transforms);
+                                         NamesOf(graph_->outputs()), TransformsForUsers(outcome_.best->transforms));
     }
     std::ostringstream results;
     JsonWriter json(results);

@@ -266,10 +266,14 @@ class Model(_closing.Closable):
             with open(place('best.pb'), 'rb') as file:
                 best = load(file.read(), inputs=[item.name for item in endpoints],
                             outputs=[item.name for item in self.outputs])
+            calibration = b''
+            if results['result']['calibration']:
+                with open(results['result']['calibration'], 'rb') as file:
+                    calibration = file.read()
         if callback is not None:
             for trial in results['trials']:
                 callback(trial)
-        return Optimization(self, best, results)
+        return Optimization(self, best, results, calibration)
 
     def save(self, path, *, format: str = 'pb', compress: Optional[str] = None,
              encrypt_to: Union[None, str, Sequence[str]] = None, quantize: str = 'none', io_type: str = 'float',
@@ -426,8 +430,9 @@ class Optimization:
       results: all measurements, as optimize_model writes them.
     """
 
-    def __init__(self, original: Model, model: Model, results: Dict[str, Any]):
+    def __init__(self, original: Model, model: Model, results: Dict[str, Any], calibration: bytes = b''):
         self._original = original
+        self._calibration = calibration
         self.model = model
         self.results = results
         self.run = {key: results['result'][key] for key in ('delegate', 'precision', 'threads')}
@@ -444,7 +449,19 @@ class Optimization:
 
     def model_of(self, trial: Dict[str, Any]) -> Model:
         """Returns the model of a trial, such as one of the front."""
-        return self._original.transform(trial['transforms']) if trial['transforms'] else self._original
+        import tempfile
+        transforms = trial['transforms']
+        if not transforms:
+            return self._original
+        with tempfile.TemporaryDirectory(prefix='permafrost-') as folder:
+            # The name that stands for the file with the codes of weights.
+            path = os.path.join(folder, 'optimize_model.calibration')
+            if 'optimize_model.calibration' in transforms:
+                if not self._calibration:
+                    raise errors.InvalidArgumentError('trial: its codes of weights were not kept, since the result has none')
+                with open(path, 'wb') as file:
+                    file.write(self._calibration)
+            return self._original.transform(transforms.replace('optimize_model.calibration', path))
 
     def __repr__(self):
         result = self.results['result']

@@ -201,7 +201,7 @@ WeightGroup Group(std::vector<std::string> constants, int64_t elements) {
 TEST(WeightGroupsTest, WritesTheShortestPipeline) {
   const std::vector<WeightGroup> groups = {Group({"a"}, 5000), Group({"b"}, 4000), Group({"c", "d"}, 600)};
   const auto transforms = [&](std::vector<Coding> codings, bool half) {
-    return TransformsOf("base", groups, {std::move(codings), half});
+    return TransformsOf("base", groups, {std::move(codings), half, false});
   };
   EXPECT_EQ(transforms({Coding::kFloat, Coding::kFloat, Coding::kFloat}, false), "base");
   EXPECT_EQ(transforms({Coding::kEightBits, Coding::kEightBits, Coding::kEightBits}, false),
@@ -212,12 +212,25 @@ TEST(WeightGroupsTest, WritesTheShortestPipeline) {
   EXPECT_EQ(transforms({Coding::kEightBits, Coding::kFloat, Coding::kEightBits}, true),
             R"(base quantize_weights(bits="8", per_channel="true", minimum_size="256", exclude_node="b"))"
             R"( convert_float16_weights(minimum_size="32", exclude_node="b"))");
+  EXPECT_EQ(
+      TransformsOf("base", groups, {{Coding::kFourBitBlocks, Coding::kSixteenBits, Coding::kSixteenBits}, false, true}),
+      R"(base quantize_weights(bits="4", per_channel="true", minimum_size="256", block="32", )"
+      R"(calibration="optimize_model.calibration", only_node="a"))"
+      R"( quantize_weights(bits="16", per_channel="true", minimum_size="256"))");
   // Every pipeline parses.
-  for (const Coding a : {Coding::kFourBits, Coding::kEightBits, Coding::kSixteenBits, Coding::kFloat}) {
-    for (const Coding b : {Coding::kFourBits, Coding::kEightBits, Coding::kSixteenBits, Coding::kFloat}) {
-      const std::string text = TransformsOf("optimize_for_inference", groups, {{a, b, a}, true});
-      EXPECT_TRUE(ParseTransforms(text).ok()) << text;
+  const Coding all[] = {Coding::kFourBits, Coding::kFourBitBlocks, Coding::kEightBits, Coding::kSixteenBits,
+                        Coding::kFloat};
+  for (const Coding a : all) {
+    for (const Coding b : all) {
+      for (const bool is_calibrated : {false, true}) {
+        const std::string text = TransformsOf("optimize_for_inference", groups, {{a, b, a}, true, is_calibrated});
+        EXPECT_TRUE(ParseTransforms(text).ok()) << text;
+      }
     }
+  }
+  // Fewer bits, fewer bytes.
+  for (size_t i = 0; i + 1 < std::size(all); ++i) {
+    EXPECT_LT(EstimatedBytes(groups[0], all[i]), EstimatedBytes(groups[0], all[i + 1]));
   }
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <utility>
@@ -30,6 +31,9 @@ constexpr double kTightening = 0.6;
 // Error in eight bits of a group that was not measured. That of a bad one, so that its steps come late.
 constexpr double kUnknownError = 0.1;
 constexpr int kMostTightenings = 6;
+
+// Codings whose error is measured for each group alone.
+constexpr Coding kMeasuredCodings[] = {Coding::kFourBits, Coding::kFourBitBlocks, Coding::kEightBits};
 
 // One reduction of a group.
 struct Step {
@@ -205,9 +209,8 @@ class Search {
     std::vector<std::pair<size_t, Coding>> parts;
     std::vector<TrialRequest> requests;
     for (size_t i = 0; i < outcome_.groups.size(); ++i) {
-      for (const Coding coding : {Coding::kFourBits, Coding::kEightBits}) {
-        Storage storage;
-        storage.codings.assign(outcome_.groups.size(), Coding::kFloat);
+      for (const Coding coding : kMeasuredCodings) {
+        Storage storage = AllIn(Coding::kFloat);
         storage.codings[i] = coding;
         parts.emplace_back(i, coding);
         requests.push_back({TransformsOf(outcome_.base, outcome_.groups, storage), fastest_float_, TrialInputs::kFew});
@@ -219,7 +222,7 @@ class Search {
     for (size_t first = 0; first < requests.size(); first += piece) {
       // The largest groups come first; the rest of the time is for whole models.
       if (first > 0 && settings_.is_half_over()) {
-        Note(absl::StrCat("the sensitivity of ", (requests.size() - first) / 2,
+        Note(absl::StrCat("the sensitivity of ", (requests.size() - first) / std::size(kMeasuredCodings),
                           " of the smaller groups of weights was not measured, for lack of time"));
         break;
       }
@@ -238,7 +241,9 @@ class Search {
         const auto& [group, coding] = parts[first + i];
         GroupSensitivity& sensitivity = outcome_.sensitivities[group];
         const double error = results[i].failure.empty() ? results[i].accuracy.worst_relative_rms() : kInfinity;
-        (coding == Coding::kFourBits ? sensitivity.in_four : sensitivity.in_eight) = error;
+        (coding == Coding::kFourBits        ? sensitivity.in_four
+         : coding == Coding::kFourBitBlocks ? sensitivity.in_blocks
+                                            : sensitivity.in_eight) = error;
       }
     }
     has_sensitivities_ = true;
@@ -254,26 +259,67 @@ class Search {
       const WeightGroup& group = outcome_.groups[i];
       // Groups that were not measured are small: they have sixteen bits if anything has.
       const double four = outcome_.sensitivities[i].in_four.value_or(kInfinity);
+      const double blocks = outcome_.sensitivities[i].in_blocks.value_or(kInfinity);
       const double eight = outcome_.sensitivities[i].in_eight.value_or(kUnknownError);
-      const double noise[] = {four * four, eight * eight, eight * eight * kSixteenBitNoise, 0};
+      const double noise[] = {four * four, blocks * blocks, eight * eight, eight * eight * kSixteenBitNoise, 0};
       double least_cost = 0;
-      for (const Coding to : {Coding::kSixteenBits, Coding::kEightBits, Coding::kFourBits}) {
-        const auto wider = static_cast<Coding>(static_cast<int>(to) + 1);
+      Coding wider = Coding::kFloat;
+      for (const Coding to : {Coding::kSixteenBits, Coding::kEightBits, Coding::kFourBitBlocks, Coding::kFourBits}) {
+        // Blocks that are no more accurate than channels, such as those of depthwise convolutions, only cost bytes.
+        if (to == Coding::kFourBitBlocks && !(blocks < four)) continue;
         const double saved = EstimatedBytes(group, wider) - EstimatedBytes(group, to);
-        if (saved <= 0) break;
+        if (saved <= 0) {
+          if (to == Coding::kFourBitBlocks) continue;
+          break;
+        }
         const double added = std::max(0.0, noise[static_cast<int>(to)] - noise[static_cast<int>(wider)]);
         if (!std::isfinite(added)) break;
         least_cost = std::max(least_cost, added / saved);
         steps_.push_back({i, to, false, least_cost});
+        wider = to;
       }
     }
     steps_.push_back({0, Coding::kFloat, true, 0});
     std::stable_sort(steps_.begin(), steps_.end(), [](const Step& a, const Step& b) { return a.cost < b.cost; });
   }
 
-  Storage StorageOf(const std::vector<bool>& is_applied) const {
+  // Returns the storage with the same coding for all groups.
+  Storage AllIn(Coding coding) const {
     Storage storage;
-    storage.codings.assign(outcome_.groups.size(), Coding::kFloat);
+    storage.codings.assign(outcome_.groups.size(), coding);
+    storage.is_calibrated = outcome_.is_calibrated;
+    return storage;
+  }
+
+  // Finds out whether codes that are chosen by inputs are better.
+  absl::Status Calibrate() {
+    if (was_calibrated_) return absl::OkStatus();
+    was_calibrated_ = true;
+    Progress("choosing the codes of weights by inputs");
+    const absl::StatusOr<bool> has_codes = bench_.Calibrate(outcome_.base);
+    if (absl::IsCancelled(has_codes.status())) return has_codes.status();
+    if (!has_codes.ok() || !*has_codes) {
+      Note(absl::StrCat("codes of weights are not chosen by inputs: ",
+                        has_codes.ok() ? "no weights are read in a way that allows it" : has_codes.status().message()));
+      return absl::OkStatus();
+    }
+    // Four bits show differences that rounding of activations would hide in eight.
+    double errors[2] = {kInfinity, kInfinity};
+    for (const bool is_calibrated : {false, true}) {
+      Storage storage = AllIn(Coding::kFourBits);
+      storage.is_calibrated = is_calibrated;
+      PF_ASSIGN_OR_RETURN(const TrialResult result,
+                          bench_.Measure({TransformsOf(outcome_.base, outcome_.groups, storage), fastest_float_,
+                                          TrialInputs::kSearch}));
+      if (result.failure.empty()) errors[is_calibrated ? 1 : 0] = result.accuracy.worst_relative_rms();
+    }
+    outcome_.is_calibrated = errors[1] < errors[0];
+    if (!outcome_.is_calibrated) Note("codes of weights that are chosen by inputs were not better than others");
+    return absl::OkStatus();
+  }
+
+  Storage StorageOf(const std::vector<bool>& is_applied) const {
+    Storage storage = AllIn(Coding::kFloat);
     for (size_t i = 0; i < steps_.size(); ++i) {
       if (!is_applied[i]) continue;
       if (steps_[i].is_half_remainder) {
@@ -310,8 +356,8 @@ class Search {
     PF_ASSIGN_OR_RETURN(const bool fits_as_it_is, Fits(AfterSteps(0), run, limit));
     if (!fits_as_it_is) return absl::OkStatus();
     // Even before sensitivities are known, a search that is stopped has a model with eight bits.
-    Storage eight;
-    eight.codings.assign(outcome_.groups.size(), Coding::kEightBits);
+    PF_RETURN_IF_ERROR(Calibrate());
+    Storage eight = AllIn(Coding::kEightBits);
     eight.has_half_remainder = true;
     PF_ASSIGN_OR_RETURN(const bool fits_in_eight, Fits(eight, run, limit));
     if (!fits_in_eight) {
@@ -540,7 +586,7 @@ class Search {
   std::map<std::string, double> seconds_;  // By RunChoice::Flags.
   std::map<std::string, int64_t> memory_;
   double baseline_seconds_ = 0;
-  bool has_sensitivities_ = false;
+  bool has_sensitivities_ = false, was_calibrated_ = false;
   std::vector<Step> steps_;
   std::optional<SearchedModel> smallest_, tightened_;
   std::optional<SearchedModel> rejected_;  // Within the budget in the search, but not in the checks.

@@ -37,7 +37,7 @@ struct SearchSettings {
 
 // How much the outputs change if only one group of weights has fewer bits.
 struct GroupSensitivity {
-  std::optional<double> in_four, in_eight;  // Relative rms of the worst output; not measured if absent.
+  std::optional<double> in_four, in_blocks, in_eight;  // Relative rms of the worst output; not measured if absent.
 };
 
 // The accuracy of the result on inputs that the search did not use.
@@ -74,16 +74,17 @@ struct SearchOutcome {
   std::vector<TimedTrial> run_times, final_times;
   std::vector<std::string> notes;
   bool was_interrupted = false;
+  bool is_calibrated = false;  // Codes of weights are those of the bench's calibration.
 };
 
 // Searches. `bench` measures; after each trial it has its result, so that a search with the same journal repeats all
 // decisions. Errors are those of the bench, except Cancelled, which ends the search early.
 //
 // Ways to run (delegate, precision) are measured first on the folded model, for error and time. The weights are then
-// reduced step by step: each group to sixteen, eight and four bits. The error of each step alone, relative to the bytes
-// that it saves, gives the order of the steps. Bisection finds how many of them fit the budget together, and groups of
-// the remaining ones are tried by halving. The result is checked on inputs that are held back; if it fails there, the
-// search is repeated with a smaller budget.
+// reduced step by step: each group to sixteen, eight and four bits, with codes that are chosen by inputs if that is
+// better. The error of each step alone, relative to the bytes that it saves, gives the order of the steps. Bisection
+// finds how many of them fit the budget together, and groups of the remaining ones are tried by halving. The result is
+// checked on inputs that are held back; if it fails there, the search is repeated with a smaller budget.
 absl::StatusOr<SearchOutcome> SearchModel(const Graph& original, TrialBench& bench, const SearchSettings& settings);
 
 }  // namespace permafrost

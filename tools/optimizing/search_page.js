@@ -139,6 +139,7 @@
         {title: 'read by', value: (layer) => layer.reader},
         {title: 'elements', value: (layer) => layer.elements, show: (layer) => layer.elements.toLocaleString('en'), isNumber: true},
         {title: 'error in 4 bits', value: (layer) => layer.error_in_four_bits, show: (layer) => percent(layer.error_in_four_bits), isNumber: true},
+        {title: 'in blocks of 4 bits', value: (layer) => layer.error_in_blocks_of_four_bits, show: (layer) => percent(layer.error_in_blocks_of_four_bits), isNumber: true},
         {title: 'error in 8 bits', value: (layer) => layer.error_in_eight_bits, show: (layer) => percent(layer.error_in_eight_bits), isNumber: true},
         {title: 'stored in', value: (layer) => layer.stored_in || ''},
       ], layers));

@@ -209,6 +209,7 @@ void WriteSearchJson(const SearchReport& report, JsonWriter* json) {
     json->Key("command").Text(report.command);
     WriteRun(outcome.best->run, json);
     json->Key("precision_plan").Text(report.precision_plan);
+    json->Key("calibration").Text(report.calibration);
     WriteMeasurements(outcome.best->result, json);
     if (const TimedTrial* time = FinalTimeOf(outcome)) WriteTimeMembers(*time, json);
     json->Key("checks").BeginArray();
@@ -253,6 +254,8 @@ void WriteSearchJson(const SearchReport& report, JsonWriter* json) {
     json->Key("reader").Text(group.reader);
     json->Key("error_in_four_bits");
     sensitivity.in_four.has_value() ? json->Number(*sensitivity.in_four) : json->Null();
+    json->Key("error_in_blocks_of_four_bits");
+    sensitivity.in_blocks.has_value() ? json->Number(*sensitivity.in_blocks) : json->Null();
     json->Key("error_in_eight_bits");
     sensitivity.in_eight.has_value() ? json->Number(*sensitivity.in_eight) : json->Null();
     json->Key("stored_in");

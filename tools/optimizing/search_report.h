@@ -18,6 +18,7 @@ namespace permafrost {
 // All facts of a finished search. Views objects that must outlive it.
 struct SearchReport {
   std::string in_model, out_model, precision_plan;  // Paths; the last one empty if the result needs no plan.
+  std::string calibration;                          // Path of the file that kCalibrationName stands for; or empty.
   uint64_t in_bytes = 0;                            // Size of the file that was read.
   uint64_t out_bytes = 0;                           // Size of the file that was written; 0 if none was.
   std::string command;                              // The command of transform_graph that makes the result.

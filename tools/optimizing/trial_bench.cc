@@ -21,6 +21,8 @@
 #include "tools/measuring/interleaved_runs.h"
 #include "tools/model/precision_plan_file.h"
 #include "tools/model/precision_request.h"
+#include "tools/optimizing/weight_groups.h"
+#include "tools/transform/weight_rounding.h"
 #include "tools/validation/scoring.h"
 #include "tools/validation/validation.h"
 #include "transforms/pipeline/pipeline.h"
@@ -31,6 +33,8 @@ namespace {
 // Number of given and of random inputs with which the sensitivity of layers is measured: one input may not use a layer,
 // more than a few hardly change the order.
 constexpr size_t kFewSets = 2;
+// Sets of inputs that choose the codes of weights: more change codes little, and each takes a run.
+constexpr size_t kMostCalibrationSets = 16;
 
 std::vector<std::string> TextsOf(absl::Span<const Endpoint> endpoints) {
   std::vector<std::string> texts;
@@ -159,10 +163,36 @@ absl::StatusOr<std::unique_ptr<Graph>> TrialBench::Transform(const std::string& 
   PassContext context;
   context.evaluator = &evaluator;
   context.num_threads = settings_.passes_threads;
-  context.read_file = [this](absl::string_view path) { return files_.ReadFile(std::string(path)); };
+  context.read_file = [this](absl::string_view path) -> absl::StatusOr<std::string> {
+    if (path == kCalibrationName) return calibration_;
+    return files_.ReadFile(std::string(path));
+  };
   context.open_checkpoint = [this](absl::string_view path) { return OpenCheckpoint(files_, std::string(path)); };
   PF_RETURN_IF_ERROR(RunPipeline(&graph, calls, &context).status());
   return graph;
+}
+
+absl::StatusOr<bool> TrialBench::Calibrate(const std::string& transforms) {
+  PF_ASSIGN_OR_RETURN(const std::unique_ptr<Graph> graph, Transform(transforms));
+  std::vector<InputSet> samples;
+  for (const LabelledSet& set : inputs_.search) {
+    if (samples.size() < kMostCalibrationSets) samples.push_back(set.feeds);
+  }
+  SessionOptions options = settings_.session;
+  options.num_threads = settings_.passes_threads;
+  options.loop_limits.is_cancelled = settings_.must_stop;
+  std::string text;
+  for (const auto& [bits, block] : {std::pair(8, 0), std::pair(4, 0), std::pair(4, kWeightsPerBlock)}) {
+    if (settings_.must_stop()) return absl::CancelledError("stopped between trials");
+    ConstantRoundingSettings rounding;
+    rounding.bits = bits;
+    rounding.block = block;
+    rounding.num_threads = settings_.passes_threads;
+    PF_ASSIGN_OR_RETURN(const std::string lines, RoundedConstantsText(*graph, samples, options, rounding));
+    text += lines;
+  }
+  calibration_ = std::move(text);
+  return !calibration_.empty();
 }
 
 absl::StatusOr<SessionOptions> TrialBench::OptionsOf(const RunChoice& run) const {

@@ -60,6 +60,13 @@ class TrialBench {
   // Keeps the result of `transforms`, with which all further pipelines begin, so that it is computed once.
   absl::Status SetBase(const std::string& transforms);
 
+  // Chooses the codes of the weights of the result of `transforms` by the inputs of the search (weight_rounding.h), for
+  // all codings of at most eight bits. Pipelines then read them as kCalibrationName. False if no weights can be so
+  // chosen. Errors are those of Session; Cancelled as for Measure.
+  absl::StatusOr<bool> Calibrate(const std::string& transforms);
+  // Returns the text of the calibration; empty without one.
+  const std::string& calibration() const { return calibration_; }
+
   // Returns the original graph after the passes.
   absl::StatusOr<std::unique_ptr<Graph>> Transform(const std::string& transforms) const;
 
@@ -99,6 +106,7 @@ class TrialBench {
   std::map<std::string, size_t> by_key_;  // Index in trials_.
   int num_measured_ = 0;
   bool journal_failed_ = false;
+  std::string calibration_;
 };
 
 }  // namespace permafrost

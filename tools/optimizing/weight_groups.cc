@@ -17,6 +17,7 @@ constexpr int kMinHalfElements = 32;
 int BitsOf(Coding coding) {
   switch (coding) {
     case Coding::kFourBits:
+    case Coding::kFourBitBlocks:
       return 4;
     case Coding::kEightBits:
       return 8;
@@ -66,6 +67,8 @@ absl::string_view NameOf(Coding coding) {
   switch (coding) {
     case Coding::kFourBits:
       return "4 bits";
+    case Coding::kFourBitBlocks:
+      return "4 bits in blocks";
     case Coding::kEightBits:
       return "8 bits";
     case Coding::kSixteenBits:
@@ -115,7 +118,7 @@ std::vector<WeightGroup> FindWeightGroups(const Graph& graph, size_t most) {
 std::string TransformsOf(absl::string_view base, absl::Span<const WeightGroup> groups, const Storage& storage) {
   std::string transforms(base);
   // Fewest bits first: later passes leave constants unchanged that are coded already.
-  for (const Coding coding : {Coding::kFourBits, Coding::kEightBits, Coding::kSixteenBits}) {
+  for (const Coding coding : {Coding::kFourBits, Coding::kFourBitBlocks, Coding::kEightBits, Coding::kSixteenBits}) {
     std::vector<bool> has_coding(groups.size()), has_more(groups.size());
     for (size_t i = 0; i < groups.size(); ++i) {
       has_coding[i] = storage.codings[i] == coding;
@@ -128,6 +131,10 @@ std::string TransformsOf(absl::string_view base, absl::Span<const WeightGroup> g
     call.arguments.push_back({"bits", absl::StrCat(BitsOf(coding))});
     call.arguments.push_back({"per_channel", "true"});
     call.arguments.push_back({"minimum_size", absl::StrCat(kMinCodedElements)});
+    if (coding == Coding::kFourBitBlocks) call.arguments.push_back({"block", absl::StrCat(kWeightsPerBlock)});
+    if (storage.is_calibrated && coding < Coding::kSixteenBits) {
+      call.arguments.push_back({"calibration", std::string(kCalibrationName)});
+    }
     if (num_more > 0) {
       // The shorter list.
       num_more < num_coded ? AddNames("exclude_node", groups, has_more, &call)
@@ -146,10 +153,15 @@ std::string TransformsOf(absl::string_view base, absl::Span<const WeightGroup> g
 }
 
 double EstimatedBytes(const WeightGroup& group, Coding coding) {
-  // Bytes of the nodes that decode one constant, measured on mobilenet_v2: about 300 for eight bits, and five more
-  // nodes for four.
-  const double overhead = coding == Coding::kFloat ? 0 : coding == Coding::kFourBits ? 700 : 300;
-  return static_cast<double>(group.elements) * BitsOf(coding) / 8 +
+  // Bytes of the nodes that decode one constant, measured on mobilenet_v2: about 300 for eight bits, five more nodes
+  // for four, and three more for blocks.
+  const double overhead = coding == Coding::kFloat           ? 0
+                          : coding == Coding::kFourBits      ? 700
+                          : coding == Coding::kFourBitBlocks ? 1000
+                                                             : 300;
+  // Scales of blocks take two bytes.
+  const double scales = coding == Coding::kFourBitBlocks ? 2.0 / kWeightsPerBlock : 0;
+  return static_cast<double>(group.elements) * (BitsOf(coding) / 8.0 + scales) +
          overhead * static_cast<double>(group.constants.size());
 }
 

@@ -12,8 +12,12 @@
 
 namespace permafrost {
 
-// Storage of weights, from the least bits to the most. All but kFloat have a range for each channel.
-enum class Coding : uint8_t { kFourBits, kEightBits, kSixteenBits, kFloat };
+// Storage of weights, from the least bits to the most. All but kFloat have a range for each channel, kFourBitBlocks one
+// for each block of kWeightsPerBlock.
+enum class Coding : uint8_t { kFourBits, kFourBitBlocks, kEightBits, kSixteenBits, kFloat };
+inline constexpr int kWeightsPerBlock = 32;
+// The name of the calibration file in transform strings of trials; commands for users have the path in its place.
+inline constexpr absl::string_view kCalibrationName = "optimize_model.calibration";
 
 absl::string_view NameOf(Coding coding);
 
@@ -39,6 +43,7 @@ std::vector<WeightGroup> FindWeightGroups(const Graph& graph, size_t most);
 struct Storage {
   std::vector<Coding> codings;      // By group.
   bool has_half_remainder = false;  // Small constants are stored in float16.
+  bool is_calibrated = false;       // Codes of four and eight bits are those of the calibration file.
 };
 
 // Returns the transform string: `base`, followed by passes that store the weights.
