@@ -21,6 +21,16 @@ bool Takes(const OpSelection& selection, Op op) {
   return schema == nullptr || !schema->Is(kControlFlow);
 }
 
+// Returns whether readers of the first output accept the first input in its place, as far as the types are known.
+bool KeepsType(const Node& node, PassContext* context) {
+  const absl::StatusOr<std::vector<DType>> inputs = InputTypes(node), outputs = OutputTypes(node);
+  if (!inputs.ok() || !outputs.ok() || inputs->empty() || outputs->empty()) return true;
+  const DType from = RemoveRef(inputs->front()), to = RemoveRef(outputs->front());
+  if (from == to) return true;
+  context->MissIfWanted(node, "changes the type from ", DTypeName(from), " to ", DTypeName(to));
+  return false;
+}
+
 absl::StatusOr<int64_t> Remove(Graph* graph, const Params& params, PassContext* context) {
   PF_ASSIGN_OR_RETURN(const OpSelection selection, OpSelection::Parse("op", params.op));
   selection.NoteAbsent(*graph, context);
@@ -28,7 +38,7 @@ absl::StatusOr<int64_t> Remove(Graph* graph, const Params& params, PassContext* 
       graph,
       [&](const Node& node) {
         if (!Takes(selection, node.op())) return kNoSource;
-        if (node.num_data_inputs() <= params.max_inputs) return 0;
+        if (node.num_data_inputs() <= params.max_inputs) return KeepsType(node, context) ? 0 : kNoSource;
         context->MissIfWanted(node, WayOut{"raise max_inputs"}, "has ", node.num_data_inputs(),
                               " inputs, and max_inputs is ", params.max_inputs);
         return kNoSource;
@@ -44,10 +54,10 @@ absl::StatusOr<int64_t> Remove(Graph* graph, const Params& params, PassContext* 
 //
 //   Relu(Identity(x, ^init))   =>   Relu(x, ^init)
 //
-// Leaves unchanged declared inputs and outputs; nodes whose second or later output is read; nodes that carry control
-// edges of a branch, directly after Switch or Merge; nodes with control inputs directly before a Merge; and, unless
-// named explicitly, control flow ops. The pass is exact for Identity and similar ops. Removing an op that computes
-// something changes the outputs, which verification reports.
+// Leaves unchanged declared inputs and outputs; nodes whose second or later output is read; nodes whose output has
+// another type than their input; nodes that carry control edges of a branch, directly after Switch or Merge; nodes with
+// control inputs directly before a Merge; and, unless named explicitly, control flow ops. The pass is exact for
+// Identity and similar ops. Removing an op that computes something changes the outputs, which verification reports.
 DEFINE_PASS(remove_nodes) {
   return Pass<Params>("Removes nodes of the given ops and connects their readers to their inputs.")
       .Why(
