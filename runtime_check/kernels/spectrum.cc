@@ -188,8 +188,8 @@ absl::Status PreparePlane(PrepareContext* context) {
   PF_RETURN_IF_ERROR(CheckPoints(state->lines));
   PF_RETURN_IF_ERROR(CheckPoints(state->points));
   const int64_t used = kind == PlaneKind::kFromReal ? state->points : state->columns;
-  const bool is_empty = state->lines == 0 || state->points == 0 || input.num_elements() == 0;
-  if (!is_empty && (state->given_lines < state->lines || state->given < used)) {
+  const bool has_results = state->lines > 0 && state->points > 0 && ProductOfDims(input, 0, rank - 2) > 0;
+  if (has_results && (state->given_lines < state->lines || state->given < used)) {
     return absl::InvalidArgumentError(absl::StrCat("the input has the shape ", input.ToString(), ", expected at least ",
                                                    state->lines, " by ", used, " for ", state->lines, " by ",
                                                    state->points, " points"));

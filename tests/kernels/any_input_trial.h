@@ -13,14 +13,14 @@ namespace permafrost {
 
 struct TrialOutcome {
   absl::Status status;  // Of the run.
-  // Why the outcome is an error of ours: an internal error, or outputs of other types than the schema specifies. Empty
-  // if it is none.
+  // Why the outcome is an error of ours: an internal error, outputs of other types than the schema specifies, or
+  // outputs of a pure op that differ between two sessions. Empty if it is none.
   std::string finding;
 };
 
 // A trial begins with a recorded case of the op, or with inputs and attributes drawn from its schema, and changes a few
-// of them. The node then runs twice in a session, each input as a constant, fed, or through a Merge. Every byte of the
-// outputs is read. Calls `describe` with the node before it runs. Data: //tests/kernels:vectors.
+// of them. The node then runs twice in each of two sessions, each input as a constant, fed, or through a Merge. Every
+// byte of the outputs is read. Calls `describe` with the node before it runs. Data: //tests/kernels:vectors.
 TrialOutcome RunAnyInputTrial(Op op, Choices choices, void (*describe)(const std::string& text) = nullptr);
 
 }  // namespace permafrost

@@ -49,6 +49,17 @@ TEST_F(BadInputTest, ShapesThatDoNotFit) {
   EXPECT_THAT(Run("Select", {Floats({2}), Floats({2}), Floats({3})}), HasSubstr("expected"));
 }
 
+TEST_F(BadInputTest, SpectraOfNothing) {
+  const Tensor lines = *Tensor::FromBytes(DType::kComplex64, Shape({0, 3}), "", nullptr);
+  const Tensor columns = *Tensor::FromBytes(DType::kComplex64, Shape({2, 0}), "", nullptr);
+  const Tensor images = *Tensor::FromBytes(DType::kComplex64, Shape({0, 1, 1}), "", nullptr);
+  EXPECT_THAT(Run("IRFFT2D", {lines, Ints({1, 2})}), HasSubstr("expected at least 1 by 2"));
+  EXPECT_THAT(Run("IRFFT2D", {columns, Ints({2, 2})}), HasSubstr("expected at least 2 by 2"));
+  EXPECT_THAT(Run("RFFT2D", {Floats({0, 3}), Ints({1, 2})}), HasSubstr("expected at least 1 by 2"));
+  EXPECT_EQ(Run("IRFFT2D", {lines, Ints({0, 2})}), "");
+  EXPECT_EQ(Run("IRFFT2D", {images, Ints({4, 4})}), "");
+}
+
 TEST_F(BadInputTest, AxesOutOfRange) {
   EXPECT_THAT(Run("Sum", {Floats({2}), Ints({1})}), HasSubstr("axis is 1, expected a value in [-1, 1)"));
   EXPECT_THAT(Run("Sum", {Floats({2}), Ints({0, -1})}), HasSubstr("axis 0 is given twice"));
@@ -149,7 +160,6 @@ TEST_F(BadInputTest, UpdatesThatDoNotFit) {
 
 TEST_F(BadInputTest, TransformsOfMoreThanThereIs) {
   EXPECT_THAT(Run("RFFT2D", {Floats({2, 4}), Ints({3, 4})}), HasSubstr("expected at least 3 by 4"));
-  EXPECT_EQ(Run("IRFFT2D", {*Tensor::FromBytes(DType::kComplex64, Shape({0, 2}), "", nullptr), Ints({1, 8})}), "");
   EXPECT_THAT(Run("RFFT2D", {Floats({2, 4}), Ints({2, -4})}), HasSubstr("the transform has -4 points"));
   EXPECT_THAT(Run("RFFT2D", {Floats({2, 4}), Ints({4})}), HasSubstr("expected 2"));
   EXPECT_THAT(Run("RFFT2D", {Floats({4}), Ints({4, 4})}), HasSubstr("rank of at least 2"));
