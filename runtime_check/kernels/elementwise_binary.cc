@@ -61,6 +61,17 @@ struct DivOp : NonZeroDivisor {
   }
 };
 
+struct TruncateDivOp : NonZeroDivisor {
+  template <typename T>
+  static PF_INLINE T Of(T x, T y) {
+    if constexpr (std::is_integral_v<T>) {
+      return DivOp::Of(x, y);
+    } else {
+      return std::trunc(x / y);
+    }
+  }
+};
+
 struct FloorDivOp : NonZeroDivisor {
   template <typename T>
   static PF_INLINE T Of(T x, T y) {
@@ -185,12 +196,14 @@ struct Atan2Op {
 };
 
 // Gradients: the output is computed from the value of the function, y, and the incoming gradient, dy. Gradients of
-// roots conjugate complex numbers; those of TensorFlow's sigmoid and tanh do not.
+// roots conjugate complex numbers and are zero where dy is, for any y; those of TensorFlow's sigmoid and tanh are
+// computed as they stand.
 struct RsqrtGradOp {
   template <typename T>
   static PF_INLINE T Of(T y, T dy) {
     const T conjugate = Conjugate(y);
-    return T(-0.5) * dy * conjugate * conjugate * conjugate;
+    const T gradient = T(-0.5) * dy * conjugate * conjugate * conjugate;
+    return dy == T(0) ? T(0) : gradient;
   }
 };
 
@@ -211,7 +224,8 @@ struct TanhGradOp {
 struct SqrtGradOp {
   template <typename T>
   static PF_INLINE T Of(T y, T dy) {
-    return T(0.5) * dy / Conjugate(y);
+    const T gradient = T(0.5) * dy / Conjugate(y);
+    return dy == T(0) ? T(0) : gradient;
   }
 };
 
@@ -221,6 +235,7 @@ constexpr BinaryLoops kAdd = WithComplex<AddOp>(BinaryOfNumbers<AddOp>());
 constexpr BinaryLoops kSub = WithComplex<SubOp>(BinaryOfNumbers<SubOp>());
 constexpr BinaryLoops kMul = WithComplex<MulOp>(BinaryOfNumbers<MulOp>());
 constexpr BinaryLoops kDiv = WithComplex<DivOp>(BinaryOfNumbers<DivOp>(kDivisionByZero));
+constexpr BinaryLoops kTruncateDiv = BinaryOfNumbers<TruncateDivOp>(kDivisionByZero);
 constexpr BinaryLoops kFloorDiv = BinaryOfNumbers<FloorDivOp>(kDivisionByZero);
 constexpr BinaryLoops kMod = BinaryOfNumbers<ModOp>(kDivisionByZero, kCostlyGrain);
 constexpr BinaryLoops kFloorMod = BinaryOfNumbers<FloorModOp>(kDivisionByZero, kCostlyGrain);
@@ -345,7 +360,7 @@ DEFINE_KERNEL(Sub) { return NumberKernel<kSub>("x - y"); }
 DEFINE_KERNEL(Mul) { return NumberKernel<kMul>("x * y"); }
 DEFINE_KERNEL(Div) { return NumberKernel<kDiv>("x / y; integer division truncates"); }
 DEFINE_KERNEL(RealDiv) { return NumberKernel<kDiv>("x / y"); }
-DEFINE_KERNEL(TruncateDiv) { return NumberKernel<kDiv>("x / y; integer division truncates"); }
+DEFINE_KERNEL(TruncateDiv) { return NumberKernel<kTruncateDiv>("trunc(x / y)"); }
 DEFINE_KERNEL(FloorDiv) { return NumberKernel<kFloorDiv>("floor(x / y)"); }
 DEFINE_KERNEL(Mod) { return NumberKernel<kMod>("x - trunc(x / y) * y"); }
 DEFINE_KERNEL(TruncateMod) { return NumberKernel<kMod>("x - trunc(x / y) * y"); }
@@ -360,8 +375,8 @@ DEFINE_KERNEL(Xdivy) { return FloatKernel<kXdivy>("x == 0 ? 0 : x / y"); }
 DEFINE_KERNEL(Xlogy) { return FloatKernel<kXlogy>("x == 0 ? 0 : x * ln(y)"); }
 DEFINE_KERNEL(Xlog1py) { return FloatKernel<kXlog1py>("x == 0 ? 0 : x * ln(1 + y)"); }
 DEFINE_KERNEL(Atan2) { return FloatKernel<kAtan2>("the angle of the point (x, y)"); }
-DEFINE_KERNEL(RsqrtGrad) { return FloatKernel<kRsqrtGrad>("-dy / 2 * y^3"); }
-DEFINE_KERNEL(SqrtGrad) { return FloatKernel<kSqrtGrad>("dy / 2 / y"); }
+DEFINE_KERNEL(RsqrtGrad) { return FloatKernel<kRsqrtGrad>("-dy / 2 * y^3; 0 if dy is 0"); }
+DEFINE_KERNEL(SqrtGrad) { return FloatKernel<kSqrtGrad>("dy / 2 / y; 0 if dy is 0"); }
 DEFINE_KERNEL(SigmoidGrad) { return FloatKernel<kSigmoidGrad>("dy * y * (1 - y)"); }
 DEFINE_KERNEL(TanhGrad) { return FloatKernel<kTanhGrad>("dy * (1 - y^2)"); }
 

@@ -217,6 +217,18 @@ node { name: "y" op: "Relu" input: "b" attr { key: "T" value { type: DT_DOUBLE }
       << status;
 }
 
+TEST(TfliteWriterTest, ATruncatedQuotientOfFloatsHasNoForm) {
+  const std::unique_ptr<Graph> graph = Parsed(R"(
+node { name: "x" op: "Placeholder" attr { key: "dtype" value { type: DT_FLOAT } }
+  attr { key: "shape" value { shape { dim { size: 2 } } } } }
+node { name: "y" op: "TruncateDiv" input: "x" input: "x" attr { key: "T" value { type: DT_FLOAT } } }
+)",
+                                              {"x"}, {"y"});
+  const absl::Status status = Encoded(*graph).status();
+  EXPECT_TRUE(absl::IsUnimplemented(status)) << status;
+  EXPECT_TRUE(absl::StrContains(status.message(), "truncates a quotient of floats, expected integers")) << status;
+}
+
 TEST(TfliteWriterTest, RejectsGraphsThatCannotBeModels) {
   const char kCycle[] = R"(
 node { name: "x" op: "Placeholder" attr { key: "dtype" value { type: DT_FLOAT } } }

@@ -2,6 +2,7 @@
 #include "tests/fuzz/graph_grammar.h"
 
 #include <algorithm>
+#include <complex>
 #include <cstdint>
 #include <limits>
 #include <utility>
@@ -188,6 +189,10 @@ class Drawing {
           values[i] = ToHalf(static_cast<float>(number) / 4);
         } else if constexpr (std::is_same_v<T, BFloat16>) {
           values[i] = ToBFloat16(static_cast<float>(number) / 4);
+        } else if constexpr (std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>) {
+          const int imaginary = static_cast<int>(choices_.Below(4)) - 1;
+          values[i] =
+              T(static_cast<typename T::value_type>(number) / 4, static_cast<typename T::value_type>(imaginary));
         } else if constexpr (std::is_floating_point_v<T>) {
           values[i] = static_cast<T>(number) / 4;
           if (is_extreme_ && choices_.OneIn(16)) values[i] = static_cast<T>(choices_.Of(kExtremeFloats));
@@ -198,7 +203,7 @@ class Drawing {
       }
     };
     if (!DispatchOn<float, double, int32_t, uint8_t, int16_t, int8_t, int64_t, BFloat16, uint16_t, Half, uint32_t,
-                    uint64_t>(dtype, fill)) {
+                    uint64_t, std::complex<float>, std::complex<double>>(dtype, fill)) {
       for (int64_t i = 0; i < static_cast<int64_t>(tensor.bytes().size()); ++i) {
         data[i] = static_cast<char>(choices_.Below(dtype == DType::kBool ? 2 : 8));
       }
@@ -370,7 +375,8 @@ class Drawing {
   void AddControlInput() {
     const std::vector<Node*> nodes = graph().Nodes();
     const size_t consumer = choices_.Below(nodes.size());
-    if (consumer == 0 || nodes[consumer]->op() == ops::kPlaceholder) return;
+    // A constant comes after the node for which it was made.
+    if (consumer == 0 || nodes[consumer]->num_data_inputs() == 0) return;
     graph().AddControlInput(nodes[consumer], nodes[choices_.Below(consumer)]);
   }
 

@@ -96,6 +96,11 @@ absl::Status ExportMul(OperatorExport* op) {
 }
 
 absl::Status ExportDiv(OperatorExport* op) {
+  // DIV truncates integers alone.
+  if (op->node().op() == ops::kTruncateDiv) {
+    PF_ASSIGN_OR_RETURN(const DType dtype, TypeAttr(op->node(), "T"));
+    if (dtype != DType::kInt32) return absl::UnimplementedError("truncates a quotient of floats, expected integers");
+  }
   PF_RETURN_IF_ERROR(AddAll(op, 2));
   if (LargestRank(*op) > 4) op->RequireVersion(2);
   op->SetOptions(tflite::CreateDivOptions(op->builder(), op->activation()));

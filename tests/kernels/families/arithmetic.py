@@ -48,11 +48,15 @@ def cases():
     yield Case("Mul", [np.array([2147483647, 65536], np.int32), np.array([2, 65536], np.int32)])
     yield Case("Pow", [np.array([2, -3, 0, 5, 7], np.int32), np.array([10, 3, 0, 0, 20], np.int32)])
     yield Case("TruncateDiv", [x.astype(np.int32), y.astype(np.int32)])
+    for dtype in FLOATS:
+        yield Case("TruncateDiv", [np.array([7, -7, 7.5, -7.5, 1, 3, 0, -1], dtype), np.array([2, 2, -2, -2, 3, 0, 3, 2], dtype)])
     yield Case("TruncateMod", [x.astype(np.int32), y.astype(np.int32)])
     yield Case("TruncateMod", [np.array([5, -5], np.float32), np.array([3, 3], np.float32)])
     for dtype in FLOATS[:2]:
         for op in ("RsqrtGrad", "SqrtGrad", "SigmoidGrad", "TanhGrad"):
             yield Case(op, [np.array([0.5, 2, -1], dtype), np.array([1, 3, 0.25], dtype)])
+        for op in ("RsqrtGrad", "SqrtGrad"):
+            yield Case(op, [np.array([0, np.inf, np.nan, 0], dtype), np.array([0, 0, 0, 2], dtype)])
     for dtype in FLOATS + (np.int32, np.int64, np.uint8):
         yield Case("AddN", [np.array([[1, 2], [3, 4]]).astype(dtype)] * 3)
     yield Case("AddN", [SPECIAL])
