@@ -3,12 +3,14 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "graph/base/multiversion.h"
 #include "graph/base/status.h"
 #include "transforms/pass.h"
 #include "transforms/pipeline/thread_team.h"
@@ -79,10 +81,9 @@ class Buckets {
       }
       return;
     }
-    const std::vector<float> levels = FindLevels(values);
-    for (size_t i = 0; i < values.size(); ++i) {
-      Put(values[i], levels[static_cast<size_t>(BucketOf(values[i]))], i, out);
-    }
+    const double squares = FindBuckets(values, out);
+    const std::vector<float> levels = FindLevels(values, out, squares);
+    for (size_t i = 0; i < values.size(); ++i) Put(values[i], levels[BucketIn(out, i)], i, out);
   }
 
  private:
@@ -92,34 +93,82 @@ class Buckets {
     return bucket > 0 ? std::floor(std::min(bucket, last_)) : 0;
   }
 
+  // Writes the index of the bucket of each value to `out`, as a 32-bit integer in place of the result; last_ + 1 for a
+  // value that is not finite. Returns the sum of the squares of the finite values.
+  double FindBuckets(UnalignedSpan<float> values, char* out) const {
+    constexpr size_t kStep = 16;  // Short, because a channel may have few values.
+    const double start = start_, width = width_, last = last_;
+    const int32_t none = static_cast<int32_t>(last_) + 1;
+    alignas(64) float block[kBlock];
+    alignas(64) int32_t buckets[kBlock];
+    alignas(64) double squares[kStep] = {};
+    Multiversion([&]() PF_INLINE {
+      for (size_t first = 0; first < values.size(); first += kBlock) {
+        const size_t count = LoadBlock(values, first, block);
+        for (size_t step = 0; step < count; step += kStep) {
+          // Three loops, because the compiler vectorises none that mixes types of different sizes with conditions.
+          float finite[kStep];
+          int32_t outside[kStep];
+          for (size_t i = 0; i < kStep; ++i) {
+            const float value = block[step + i];
+            finite[i] = __builtin_fabsf(value) <= __FLT_MAX__ ? value : 0.0f;
+            outside[i] = __builtin_fabsf(value) <= __FLT_MAX__ ? 0 : none;
+          }
+          for (size_t i = 0; i < kStep; ++i) {
+            const double value = finite[i];
+            const double bucket = (value - start) / width;
+            const double below = bucket < last ? bucket : last;
+            buckets[step + i] = static_cast<int32_t>(bucket > 0 ? below : 0.0);
+            squares[i] += value * value;
+          }
+          for (size_t i = 0; i < kStep; ++i) buckets[step + i] = outside[i] != 0 ? outside[i] : buckets[step + i];
+        }
+        std::memcpy(out + first * sizeof(float), buckets, count * sizeof(int32_t));
+      }
+    });
+    return std::accumulate(squares, squares + kStep, 0.0);
+  }
+
+  static size_t BucketIn(const char* out, size_t i) {
+    int32_t bucket;
+    std::memcpy(&bucket, out + i * sizeof(float), sizeof(bucket));
+    return static_cast<size_t>(bucket);
+  }
+
   static void Put(float value, float level, size_t i, char* out) {
     const float result = IsFinite(value) ? level : value;
     std::memcpy(out + i * sizeof(float), &result, sizeof(float));
   }
 
-  // Returns the mean of each bucket, and zero for the bucket of zero, with as few bits as add little error.
-  std::vector<float> FindLevels(UnalignedSpan<float> values) const {
+  // Returns the mean of each bucket, and zero for the bucket of zero, with as few bits as add little error. The last
+  // level is that of values that are not finite. `buckets` was filled by FindBuckets, which returned `squares`.
+  std::vector<float> FindLevels(UnalignedSpan<float> values, const char* buckets, double squares) const {
     const auto count = static_cast<size_t>(last_) + 1;
-    std::vector<double> sums(count, 0);
-    std::vector<int64_t> members(count, 0);
-    double error = 0;
+    struct Bucket {
+      double sum = 0;
+      int64_t members = 0;
+    };
+    std::vector<Bucket> found(count + 1);
     for (size_t i = 0; i < values.size(); ++i) {
-      const float value = values[i];
-      if (!IsFinite(value)) continue;
-      const auto bucket = static_cast<size_t>(BucketOf(value));
-      sums[bucket] += value;
-      ++members[bucket];
-      const double from_middle = value - (start_ + (static_cast<double>(bucket) + 0.5) * width_);
-      error += from_middle * from_middle;
+      Bucket& bucket = found[BucketIn(buckets, i)];
+      bucket.sum += values[i];
+      ++bucket.members;
     }
-    std::vector<float> levels(count, 0);
+    // The sum of the squares of value - middle.
+    double error = squares;
+    for (size_t i = 0; i < count; ++i) {
+      const double middle = start_ + (static_cast<double>(i) + 0.5) * width_;
+      error += middle * (static_cast<double>(found[i].members) * middle - 2 * found[i].sum);
+    }
+    std::vector<float> levels(count + 1, 0);
     for (int bits = kFewestBits; bits <= kFloatBits; ++bits) {
       double added = 0;
       for (size_t i = 0; i < count; ++i) {
-        if (members[i] == 0 || static_cast<double>(i) == zero_) continue;
-        const double mean = sums[i] / static_cast<double>(members[i]);
+        const auto members = static_cast<double>(found[i].members);
+        if (members == 0 || static_cast<double>(i) == zero_) continue;
+        const double mean = found[i].sum / members;
         levels[i] = WithBits(mean, bits, largest_);
-        added += (levels[i] - mean) * (levels[i] - mean) * static_cast<double>(members[i]);
+        added += (levels[i] - mean) * (levels[i] - mean) * members;
       }
       if (added <= kMostAddedError * error) break;
     }
