@@ -161,6 +161,8 @@ TEST_F(BadInputTest, UpdatesThatDoNotFit) {
 TEST_F(BadInputTest, TransformsOfMoreThanThereIs) {
   EXPECT_THAT(Run("RFFT2D", {Floats({2, 4}), Ints({3, 4})}), HasSubstr("expected at least 3 by 4"));
   EXPECT_THAT(Run("RFFT2D", {Floats({2, 4}), Ints({2, -4})}), HasSubstr("the transform has -4 points"));
+  EXPECT_THAT(Run("RFFT", {Floats({8}), Ints({8388658})}),
+              HasSubstr("expected at most 4194304, because its prime factor 4194329 exceeds"));
   EXPECT_THAT(Run("RFFT2D", {Floats({2, 4}), Ints({4})}), HasSubstr("expected 2"));
   EXPECT_THAT(Run("RFFT2D", {Floats({4}), Ints({4, 4})}), HasSubstr("rank of at least 2"));
 }

@@ -22,6 +22,14 @@ def cases():
         for op in ("FFT", "IFFT"):
             yield Case(op, [_complex(random, (2, points), np.complex64)])
             yield Case(op, [_complex(random, (points,), np.complex128)])
+    # Every kind of step: radices 2 to 5, a large radix, and a prime factor beyond it. 17 rows are two groups and a part of one.
+    lengths = np.random.RandomState(2)
+    for rows, points in ((1, 32), (1, 60), (1, 61), (1, 67), (17, 10), (10, 67)):
+        x = lengths.uniform(-2, 2, (rows, points)).astype(F)
+        yield Case("RFFT", [x, np.array([points], np.int32)])
+        yield Case("IRFFT", [_complex(lengths, (rows, points // 2 + 1), np.complex64), np.array([points], np.int32)],
+                   {"Treal": tf.float32})
+        yield Case("IFFT", [_complex(lengths, (rows, points), np.complex64)])
     yield Case("RFFT", [random.uniform(-2, 2, (1, 2, 18)), np.array([16], np.int32)], {"Tcomplex": tf.complex128})
     yield Case("RFFT", [np.zeros((0, 8), F), np.array([8], np.int32)])
     for lines, points in ((1, 1), (2, 3), (3, 4), (4, 1), (1, 6), (5, 7)):
@@ -31,6 +39,8 @@ def cases():
         yield Case("IRFFT2D", [z, np.array([lines, points], np.int32)])
         for op in ("FFT2D", "IFFT2D"):
             yield Case(op, [z])
+    for op in ("FFT2D", "IFFT2D"):
+        yield Case(op, [_complex(lengths, (2, 10, 20), np.complex64)])
     yield Case("RFFT2D", [random.uniform(-2, 2, (4, 6)), np.array([4, 6], np.int32)], {"Tcomplex": tf.complex128})
     yield Case("IRFFT2D", [_complex(random, (4, 4), np.complex128), np.array([4, 6], np.int32)], {"Treal": tf.float64})
     yield Case("FFT2D", [_complex(random, (3, 5), np.complex128)])
