@@ -48,7 +48,8 @@ absl::Status CheckGiven(const void* pointer, absl::string_view name);
 inline constexpr size_t kMostOptionBytes = 4096;
 
 // Copies *options to *read. Members beyond the caller's struct_size become zero, as do all members if `options` is
-// null. Returns InvalidArgument for an invalid struct_size, Unimplemented if a member of a later version is not zero.
+// null. Returns InvalidArgument for a struct_size that no version has, Unimplemented if a member of a later version is
+// not zero.
 template <typename Options>
 absl::Status ReadOptions(const Options* options, Options* read) {
   std::memset(read, 0, sizeof(*read));
@@ -57,6 +58,9 @@ absl::Status ReadOptions(const Options* options, Options* read) {
   if (size < sizeof(size_t)) return absl::InvalidArgumentError("options: struct_size is not set");
   if (size > kMostOptionBytes)
     return absl::InvalidArgumentError("options: struct_size is larger than that of any version");
+  // A size that ends within a member would leave a part of a pointer.
+  if (size % alignof(Options) != 0)
+    return absl::InvalidArgumentError("options: struct_size is not the size of any version");
   for (size_t i = sizeof(*read); i < size; ++i) {
     if (reinterpret_cast<const char*>(options)[i] == 0) continue;
     return absl::UnimplementedError("options: found a member set that this version of the library does not support");

@@ -158,6 +158,8 @@ static void test_option_versions(void) {
   options.known.struct_size = sizeof(size_t);
   EXPECT(pf_open_file(MODEL, &options.known, &model, error, sizeof(error)) == PF_OK);
   pf_free_model(model);
+  options.known.struct_size = sizeof(size_t) + 3;  // Ends within a pointer.
+  EXPECT_ERROR(pf_open_file(MODEL, &options.known, &model, error, sizeof(error)), PF_INVALID_ARGUMENT, "struct_size");
   options.known.struct_size = (size_t)-1;
   EXPECT(pf_open_file(MODEL, &options.known, &model, error, sizeof(error)) == PF_INVALID_ARGUMENT);
 }
