@@ -4,13 +4,13 @@
 #include <algorithm>
 #include <complex>
 #include <cstdint>
-#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "graph/ops/op_schema.h"
 #include "runtime_check/checking/evaluate.h"
 #include "runtime_check/kernel.h"
+#include "tests/fuzz/extremes.h"
 
 namespace permafrost {
 namespace {
@@ -113,24 +113,6 @@ const std::vector<Shape>& Shapes() {
   return *kShapes;
 }
 
-constexpr int64_t kExtremeIntegers[] = {0,
-                                        -1,
-                                        -2,
-                                        7,
-                                        1000,
-                                        int64_t{1} << 31,
-                                        -(int64_t{1} << 31),
-                                        int64_t{1} << 40,
-                                        std::numeric_limits<int64_t>::max(),
-                                        std::numeric_limits<int64_t>::min()};
-constexpr float kExtremeFloats[] = {-1,
-                                    0,
-                                    1e30f,
-                                    -1e30f,
-                                    1e-42f,
-                                    std::numeric_limits<float>::infinity(),
-                                    -std::numeric_limits<float>::infinity(),
-                                    std::numeric_limits<float>::quiet_NaN()};
 constexpr const char* kTexts[] = {"",          "SAME",         "VALID",     "EXPLICIT",     "NHWC",   "NCHW",
                                   "REFLECT",   "SYMMETRIC",    "MIN_FIRST", "MIN_COMBINED", "SCALED", "HALF_TO_EVEN",
                                   "ij,jk->ik", "bij,bjk->bik", "x",         "\xff\xfe"};

@@ -5,7 +5,6 @@
 #include <complex>
 #include <cstdint>
 #include <cstring>
-#include <limits>
 #include <map>
 #include <memory>
 #include <utility>
@@ -20,6 +19,7 @@
 #include "graph/ops/op_schema.h"
 #include "runtime_check/kernel.h"
 #include "runtime_check/session.h"
+#include "tests/fuzz/extremes.h"
 #include "tests/kernels/filled_memory.h"
 #include "tests/kernels/recorded_cases.h"
 #include "tests/kernels/through_merge.h"
@@ -39,33 +39,8 @@ constexpr DType kTypes[] = {
 #undef DTYPE
 };
 
-const std::vector<int64_t> kIntegers = {0,
-                                        1,
-                                        2,
-                                        3,
-                                        4,
-                                        7,
-                                        -1,
-                                        -2,
-                                        1000,
-                                        std::numeric_limits<int32_t>::max(),
-                                        std::numeric_limits<int32_t>::min(),
-                                        int64_t{1} << 40,
-                                        std::numeric_limits<int64_t>::max(),
-                                        std::numeric_limits<int64_t>::min()};
-
-const std::vector<float> kFloats = {0,
-                                    1,
-                                    -1,
-                                    0.5f,
-                                    1e-3f,
-                                    -2.5f,
-                                    1e30f,
-                                    -1e30f,
-                                    1e-42f,
-                                    std::numeric_limits<float>::infinity(),
-                                    -std::numeric_limits<float>::infinity(),
-                                    std::numeric_limits<float>::quiet_NaN()};
+// Numbers that attributes often have.
+constexpr float kOrdinaryFloats[] = {1, 0.5f, 1e-3f, -2.5f};
 
 // Values of string attributes, besides the defaults of the op and those of recorded cases.
 const std::vector<std::string> kTexts = {
@@ -129,7 +104,7 @@ Tensor AnyNumbers(DType dtype, const Shape& shape, Choices* random) {
         std::memcpy(&values[i], bits, sizeof(T));
       } else if (std::is_floating_point_v<T> && random->OneIn(8)) {
         values[i] = Number<T>(0);
-        if constexpr (std::is_floating_point_v<T>) values[i] = static_cast<T>(random->Of(kFloats));
+        if constexpr (std::is_floating_point_v<T>) values[i] = static_cast<T>(random->Of(kExtremeFloats));
       } else {
         values[i] = Number<T>(least + static_cast<int>(random->Below(static_cast<size_t>(range))));
       }
@@ -296,7 +271,11 @@ class Trial {
     return has(schema_->inputs) || has(schema_->outputs);
   }
 
-  int64_t AnyInteger() { return random_.OneIn(3) ? random_.Of(kIntegers) : 1 + static_cast<int64_t>(random_.Below(3)); }
+  int64_t AnyInteger() {
+    return random_.OneIn(3) ? random_.Of(kExtremeIntegers) : 1 + static_cast<int64_t>(random_.Below(3));
+  }
+
+  float AnyFloat() { return random_.OneIn(2) ? random_.Of(kOrdinaryFloats) : random_.Of(kExtremeFloats); }
 
   void SetAttr(const AttrSpec& spec) {
     const Kind kind =
@@ -310,7 +289,7 @@ class Trial {
         if (IsCount(name) && !random_.OneIn(8)) return AttrValue::Int(static_cast<int64_t>(random_.Below(4)));
         return AttrValue::Int(AnyInteger());
       case Kind::kFloat:
-        return AttrValue::Float(random_.Of(kFloats));
+        return AttrValue::Float(AnyFloat());
       case Kind::kBool:
         return AttrValue::Bool(random_.OneIn(2));
       case Kind::kString:
@@ -335,7 +314,7 @@ class Trial {
     std::vector<Shape> shapes;
     for (size_t i = 0; i < count; ++i) {
       integers.push_back(random_.OneIn(2) ? 1 : AnyInteger());
-      floats.push_back(random_.Of(kFloats));
+      floats.push_back(AnyFloat());
       texts.push_back(random_.Of(kTexts));
       types.push_back(AnyType(name));
       shapes.push_back(random_.Of(kShapes));

@@ -31,7 +31,8 @@ PASSES = ['fold_constants', 'merge_duplicate_nodes', 'strip_unused_nodes', 'fold
 # Ops whose results TensorFlow does not define, with the reason.
 UNDEFINED = {
     'Erfinv': 'other roundings near the ends of the domain', 'Multinomial': 'random', 'RandomUniform': 'random',
-    'FakeQuantWithMinMaxVars': 'the least value may be above the largest',
+    'FakeQuantWithMinMaxVars': 'the least value may be above the largest', 'RFFT': 'may abort', 'RFFT2D': 'may abort',
+    'IRFFT': 'may abort', 'IRFFT2D': 'may abort',
 }
 UNSIGNED = {tf.uint8.as_datatype_enum, tf.uint16.as_datatype_enum, tf.uint32.as_datatype_enum, tf.uint64.as_datatype_enum}
 
