@@ -1,5 +1,6 @@
 // AvgPool, MaxPool and MaxPoolWithArgmax. The window counts only the pixels inside the image.
 #include <algorithm>
+#include <cstring>
 #include <limits>
 #include <memory>
 #include <type_traits>
@@ -134,11 +135,46 @@ absl::Status PoolPlain(ComputeContext* context, T initial, Combine combine, Fini
   return absl::OkStatus();
 }
 
-// y = max(x, y). Its parameters are not in memory that a store could change, as the members of a lambda are.
+// A register of 32 bytes.
 template <typename T>
-PF_INLINE inline void TakeLarger(int64_t count, const T* x, T* y) {
-  for (int64_t i = 0; i < count; ++i) y[i] = y[i] < x[i] ? x[i] : y[i];
-}
+struct LanesOf {
+  typedef T Vector __attribute__((vector_size(32)));
+};
+
+// Channels of the pixels of a window of NHWC integers, whose lines are `line_step` elements apart.
+template <typename T>
+struct PixelWindow {
+  int64_t lines, line_step, columns, channels;
+
+  // Writes the maxima of sizeof(Value) bytes of channels: Value is T or a register.
+  template <typename Value>
+  PF_INLINE inline void TakeMaxima(const T* first, T* to) const {
+    Value most;
+    std::memcpy(&most, first, sizeof(most));
+    for (int64_t line = 0; line < lines; ++line) {
+      const T* pixel = first + line * line_step;
+      for (int64_t column = 0; column < columns; ++column, pixel += channels) {
+        Value other;
+        std::memcpy(&other, pixel, sizeof(other));
+        most = other > most ? other : most;
+      }
+    }
+    std::memcpy(to, &most, sizeof(most));
+  }
+
+  PF_INLINE inline void TakeAllMaxima(const T* first, T* to) const {
+    using Vector = typename LanesOf<T>::Vector;
+    constexpr auto kLanes = static_cast<int64_t>(sizeof(Vector) / sizeof(T));
+    int64_t c = 0;
+    for (; c + kLanes <= channels; c += kLanes) TakeMaxima<Vector>(first + c, to + c);
+    if (c < channels && channels >= kLanes) {  // The last register overlaps the one before it.
+      c = channels - kLanes;
+      TakeMaxima<Vector>(first + c, to + c);
+      return;
+    }
+    for (; c < channels; ++c) TakeMaxima<T>(first + c, to + c);
+  }
+};
 
 // The maxima of NHWC integers, a pixel at a time.
 template <typename T>
@@ -161,13 +197,13 @@ void TakeMaxima(ComputeContext* context) {
         for (int64_t column = 0; column < x.output; ++column) {
           x.TapsInside(column, &x_begin, &x_end);
           T* to = output + (i * x.output + column) * channels;
-          std::fill_n(to, channels, std::numeric_limits<T>::lowest());
-          for (int64_t ty = y_begin; ty < y_end; ++ty) {
-            for (int64_t tx = x_begin; tx < x_end; ++tx) {
-              TakeLarger(channels, image + ((y.First(i % y.output) + ty) * x.input + x.First(column) + tx) * channels,
-                         to);
-            }
+          if (y_begin >= y_end || x_begin >= x_end) {
+            std::fill_n(to, channels, std::numeric_limits<T>::lowest());
+            continue;
           }
+          const int64_t pixel = (y.First(i % y.output) + y_begin) * x.input + x.First(column) + x_begin;
+          const PixelWindow<T> window = {y_end - y_begin, x.input * channels, x_end - x_begin, channels};
+          window.TakeAllMaxima(image + pixel * channels, to);
         }
       }
     });

@@ -15,6 +15,12 @@ constexpr int64_t kTile = 32;
 struct Element16 {
   uint64_t halves[2];
 };
+struct Element32 {
+  uint64_t quarters[4];
+};
+struct Element64 {
+  uint64_t eighths[8];
+};
 
 // An unaligned element. A copy may start anywhere in a tensor, so neighbours that are merged to one element may be
 // unaligned.
@@ -50,20 +56,38 @@ void CopyAsTwoWords(const char* from, char* to, size_t bytes) {
   std::memcpy(to + bytes - sizeof(Word), &last, sizeof(Word));
 }
 
+// Copies `count` rows of `bytes` contiguous bytes, which are `from_step` and `to_step` bytes apart.
+template <typename Word>
+void CopyRowsAsTwoWords(const char* from, int64_t from_step, char* to, int64_t to_step, int64_t count, size_t bytes) {
+  for (int64_t i = 0; i < count; ++i) CopyAsTwoWords<Word>(from + i * from_step, to + i * to_step, bytes);
+}
+
+// The same for any size. A function call costs more than copying a few words.
+void CopyContiguousRows(const char* from, int64_t from_step, char* to, int64_t to_step, int64_t count, size_t bytes) {
+  if (bytes > 2 * sizeof(Element64)) {
+    for (int64_t i = 0; i < count; ++i) std::memcpy(to + i * to_step, from + i * from_step, bytes);
+  } else if (bytes > sizeof(Element64)) {
+    CopyRowsAsTwoWords<Element64>(from, from_step, to, to_step, count, bytes);
+  } else if (bytes > sizeof(Element32)) {
+    CopyRowsAsTwoWords<Element32>(from, from_step, to, to_step, count, bytes);
+  } else if (bytes >= sizeof(Element16)) {
+    CopyRowsAsTwoWords<Element16>(from, from_step, to, to_step, count, bytes);
+  } else if (bytes >= sizeof(uint64_t)) {
+    CopyRowsAsTwoWords<uint64_t>(from, from_step, to, to_step, count, bytes);
+  } else if (bytes >= sizeof(uint32_t)) {
+    CopyRowsAsTwoWords<uint32_t>(from, from_step, to, to_step, count, bytes);
+  } else {
+    for (int64_t i = 0; i < count; ++i) {
+      for (size_t k = 0; k < bytes; ++k)
+        to[i * to_step + static_cast<int64_t>(k)] = from[i * from_step + static_cast<int64_t>(k)];
+    }
+  }
+}
+
 template <typename T>
 void CopyRow(const T* from, int64_t from_stride, T* to, int64_t to_stride, int64_t count) {
   if (to_stride == 1 && from_stride == 1) {
-    // A function call costs more than copying a few elements.
-    const size_t bytes = static_cast<size_t>(count) * sizeof(T);
-    if (bytes > 32) {
-      std::memcpy(to, from, bytes);
-    } else if (bytes >= 16) {
-      CopyAsTwoWords<Element16>(reinterpret_cast<const char*>(from), reinterpret_cast<char*>(to), bytes);
-    } else if (bytes >= 8) {
-      CopyAsTwoWords<uint64_t>(reinterpret_cast<const char*>(from), reinterpret_cast<char*>(to), bytes);
-    } else {
-      for (int64_t i = 0; i < count; ++i) to[i] = from[i];
-    }
+    std::memcpy(to, from, static_cast<size_t>(count) * sizeof(T));
   } else if (to_stride == 1 && from_stride == 0) {
     std::fill_n(to, count, *from);
   } else {
@@ -189,7 +213,24 @@ void StridedCopy::CopyRows(const char* from, char* to, ThreadPool* threads) cons
       });
       return;
     }
+    // The innermost of the outer dimensions is a loop of its own, because rows are often short.
+    const Dim& rows = dims_[static_cast<size_t>(num_outer) - 1];
+    const bool is_contiguous = row.from == 1 && row.to == 1;
     threads->ParallelFor(num_rows, std::max<int64_t>(1, grain / row.size), [&](int64_t begin, int64_t end) {
+      if (is_contiguous) {
+        constexpr auto kBytes = static_cast<int64_t>(sizeof(T));
+        while (begin < end) {
+          const int64_t block = begin / rows.size, first = begin - block * rows.size;
+          const int64_t count = std::min(rows.size - first, end - begin);
+          ForEachOuter(num_outer - 1, block, block + 1, [&](int64_t from_offset, int64_t to_offset) {
+            CopyContiguousRows(from + (from_offset + first * rows.from) * kBytes, rows.from * kBytes,
+                               to + (to_offset + first * rows.to) * kBytes, rows.to * kBytes, count,
+                               static_cast<size_t>(row.size * kBytes));
+          });
+          begin += count;
+        }
+        return;
+      }
       ForEachOuter(num_outer, begin, end, [&](int64_t from_offset, int64_t to_offset) {
         CopyRow(source + from_offset, row.from, target + to_offset, row.to, row.size);
       });

@@ -1,6 +1,9 @@
 // Compares sums and products of codes with their definition, for all pairs of codes.
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <cstdint>
+#include <random>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -31,9 +34,15 @@ int32_t Expected(BinaryOp op, const Affine& a, const Affine& b, const Affine& y,
 
 TEST(IntegerBinaryTest, EqualsTheDefinitionForAllPairsOfCodes) {
   // Scales of the operands and of the output. Equal ones, and powers of two, give many ties.
-  const float scales[][3] = {{0.02f, 0.02f, 0.04f}, {0.5f, 0.25f, 1.0f},     {0.013f, 0.0712f, 0.0571f},
-                             {1e-4f, 0.9f, 0.7f},   {0.11f, 0.07f, 0.003f},  {0.3f, 0.4f, 60.0f},
-                             {1.f, 1.f, 1.f},       {0.037f, 0.037f, 0.037f}};
+  std::vector<std::array<float, 3>> scales = {
+      {0.02f, 0.02f, 0.04f}, {0.5f, 0.25f, 1.0f},     {0.013f, 0.0712f, 0.0571f},
+      {1e-4f, 0.9f, 0.7f},   {0.11f, 0.07f, 0.003f},  {0.3f, 0.4f, 60.0f},
+      {1.f, 1.f, 1.f},       {0.037f, 0.037f, 0.037f}};
+  std::mt19937 random(11);
+  std::uniform_real_distribution<float> exponent(-3, 1);
+  for (int i = 0; i < 24; ++i) {
+    scales.push_back({std::exp(exponent(random)), std::exp(exponent(random)), std::exp(exponent(random))});
+  }
   const int zeros[][3] = {{0, 0, 0}, {-128, 127, 5}, {-3, 17, -128}};
   for (const CodeType type : {CodeType::kInt8, CodeType::kUint8}) {
     for (const auto& scale : scales) {

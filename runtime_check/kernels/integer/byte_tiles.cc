@@ -1,6 +1,7 @@
 // Implements loops over tiles of bytes with AVX-512 VNNI.
 #include "runtime_check/kernels/integer/byte_tiles.h"
 
+#include <cmath>
 #include <cstring>
 
 #include "runtime_check/kernels/integer/integer_loops.h"
@@ -194,9 +195,10 @@ struct Codes {
         low(_mm_set1_epi8(conversion.low)),
         high(_mm_set1_epi8(conversion.high)),
         flip(_mm_set1_epi8(static_cast<char>(conversion.flip))) {}
-  __m128i operator()(__m512i rescaled) const {
-    const __m128i bytes = _mm512_cvtsepi32_epi8(_mm512_add_epi32(rescaled, zero));
-    return _mm_xor_si128(_mm_min_epi8(_mm_max_epi8(bytes, low), high), flip);
+  __m128i operator()(__m512i rescaled) const { return WithZero(_mm512_add_epi32(rescaled, zero)); }
+  // The same for numbers that the zero point was added to.
+  __m128i WithZero(__m512i numbers) const {
+    return _mm_xor_si128(_mm_min_epi8(_mm_max_epi8(_mm512_cvtsepi32_epi8(numbers), low), high), flip);
   }
 
   __m512i zero;
@@ -342,9 +344,52 @@ struct QuickConversion {
 
 template <bool kIsUnsigned>
 __m512i LoadCodes(const uint8_t* p, int64_t step, __mmask16 mask) {
-  const __m128i codes = step == 0 ? _mm_set1_epi8(static_cast<char>(*p)) : _mm_maskz_loadu_epi8(mask, p);
+  __m128i codes;
+  if (step == 0) {
+    codes = _mm_set1_epi8(static_cast<char>(*p));
+  } else if (mask == 0xFFFF) {
+    codes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
+  } else {
+    codes = _mm_maskz_loadu_epi8(mask, p);
+  }
   return kIsUnsigned ? _mm512_cvtepu8_epi32(codes) : _mm512_cvtepi8_epi32(codes);
 }
+
+// Sums of codes in float where this decides all roundings. In codes of the output, the roundings of both operands
+// change a sum by at most 2^-11 and those of the result by 2^-13, as QuickConversion says. Floats add less than 2^-11
+// if no operand exceeds 1024. The margin exceeds the three together.
+struct QuickSum {
+  explicit QuickSum(const ByteBinary& binary) {
+    const double unit =
+        std::ldexp(static_cast<double>(binary.output_multiplier), -31 - binary.output_shift + kFractionBits);
+    double factors[2], constant = binary.conversion.zero_point;
+    for (int i = 0; i < 2; ++i) {
+      factors[i] = unit * std::ldexp(static_cast<double>(binary.multipliers[i]), -31 - binary.shifts[i]);
+      if (i == 1) factors[i] *= binary.sign;
+      constant -= factors[i] * binary.zeros[i];
+    }
+    constexpr double kMostFactor = 4;  // Of a code below 256.
+    is_quick = binary.is_sum && binary.output_shift >= QuickConversion::kLeastRight &&
+               std::fabs(factors[0]) <= kMostFactor && std::fabs(factors[1]) <= kMostFactor;
+    first = _mm512_set1_ps(static_cast<float>(factors[0]));
+    second = _mm512_set1_ps(static_cast<float>(factors[1]));
+    start = _mm512_set1_ps(static_cast<float>(constant));
+  }
+  // Computes *numbers, sums with the zero point. Returns false if a rounding is not decided.
+  bool operator()(__m512i x, __m512i z, __m512i* numbers) const {
+    const __m512 sum =
+        _mm512_fmadd_ps(_mm512_cvtepi32_ps(x), first, _mm512_fmadd_ps(_mm512_cvtepi32_ps(z), second, start));
+    constexpr int kNearest = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
+    const __m512 distance = _mm512_abs_ps(_mm512_reduce_ps(sum, kNearest));
+    constexpr float kMargin = 1.0f / 768;
+    *numbers = _mm512_cvt_roundps_epi32(sum, kNearest);
+    return _mm512_cmp_ps_mask(distance, _mm512_set1_ps(0.5f - kMargin), _CMP_GT_OQ) == 0;
+  }
+
+  static constexpr int kFractionBits = 20;  // Of operands.
+  __m512 first, second, start;
+  bool is_quick;
+};
 
 template <bool kIsUnsigned>
 void ComputeBinary(int64_t count, const ByteBinary& binary, const uint8_t* a, int64_t a_step, const uint8_t* b,
@@ -352,12 +397,17 @@ void ComputeBinary(int64_t count, const ByteBinary& binary, const uint8_t* a, in
   const Operand first(binary.zeros[0], binary.multipliers[0], binary.shifts[0]);
   const Operand second(binary.zeros[1], binary.multipliers[1], binary.shifts[1]);
   const QuickConversion rescale(binary.output_multiplier, binary.output_shift);
+  const QuickSum quick(binary);
   const Codes codes(binary.conversion);
   for (int64_t i = 0; i < count; i += 16) {
     const __mmask16 mask = FirstOf16(count - i);
     const __m512i x = LoadCodes<kIsUnsigned>(a + i * a_step, a_step, mask);
     const __m512i z = LoadCodes<kIsUnsigned>(b + i * b_step, b_step, mask);
     __m512i result;
+    if (quick.is_quick && quick(x, z, &result)) {
+      Store(y + i, mask, codes.WithZero(result));
+      continue;
+    }
     if (binary.is_sum) {
       const __m512i one = first(x), other = second(z);
       result = binary.sign > 0 ? _mm512_add_epi32(one, other) : _mm512_sub_epi32(one, other);

@@ -51,39 +51,69 @@ constexpr bool kIsCompiled = true;
 
 __mmask16 FirstLanes(int64_t count) { return count >= 16 ? 0xffff : static_cast<__mmask16>((1u << count) - 1); }
 
-void QuantizeFloats(int64_t count, const float* x, int32_t zero, float inverse, int32_t low, int8_t* codes) {
-  const __m512 least = _mm512_set1_ps(static_cast<float>(low - zero));
-  const __m512 most = _mm512_set1_ps(static_cast<float>(127 - zero));
-  const __m512 of_nan = _mm512_set1_ps(static_cast<float>(-zero));
-  const __m512i one = _mm512_set1_epi32(1);
-  for (; count > 0; count -= 16, x += 16, codes += 16) {
-    const __mmask16 mask = FirstLanes(count);
-    const __m512 product = _mm512_mul_ps(_mm512_maskz_loadu_ps(mask, x), _mm512_set1_ps(inverse));
+// Returns zero + x, rounded half away from zero before the sum, in [low, 127].
+struct Quantization {
+  Quantization(int32_t zero_point, float inverse_scale, int32_t low)
+      : inverse(_mm512_set1_ps(inverse_scale)),
+        least(_mm512_set1_ps(static_cast<float>(low - zero_point))),
+        most(_mm512_set1_ps(static_cast<float>(127 - zero_point))),
+        of_nan(_mm512_set1_ps(static_cast<float>(-zero_point))),
+        zero(_mm512_set1_epi32(zero_point)) {}
+  __m512i operator()(__m512 x) const {
+    const __m512 product = _mm512_mul_ps(x, inverse);
     __m512 code = _mm512_mask_mov_ps(of_nan, _mm512_cmp_ps_mask(product, product, _CMP_ORD_Q), product);
     code = _mm512_min_ps(_mm512_max_ps(code, least), most);
-    __m512i whole = _mm512_cvttps_epi32(code);
-    const __m512 rest = _mm512_sub_ps(code, _mm512_cvtepi32_ps(whole));
-    whole = _mm512_mask_add_epi32(whole, _mm512_cmp_ps_mask(rest, _mm512_set1_ps(0.5f), _CMP_GE_OQ), whole, one);
-    whole = _mm512_mask_sub_epi32(whole, _mm512_cmp_ps_mask(rest, _mm512_set1_ps(-0.5f), _CMP_LE_OQ), whole, one);
-    _mm512_mask_cvtepi32_storeu_epi8(codes, mask, _mm512_add_epi32(whole, _mm512_set1_epi32(zero)));
+    // Rounds numbers below 2^22 half away from zero: the sum with the largest float below a half reaches the next
+    // integer from a half on.
+    const __m512 sign = _mm512_and_ps(code, _mm512_set1_ps(-0.0f));
+    const __m512 half = _mm512_or_ps(sign, _mm512_set1_ps(0x1.fffffep-2f));
+    return _mm512_add_epi32(_mm512_cvttps_epi32(_mm512_add_ps(code, half)), zero);
+  }
+  __m512 inverse, least, most, of_nan;
+  __m512i zero;
+};
+
+void QuantizeFloats(int64_t count, const float* x, int32_t zero, float inverse, int32_t low, int8_t* codes) {
+  const Quantization quantize(zero, inverse, low);
+  // Stores of bytes with a mask take several times as long as others.
+  for (; count >= 16; count -= 16, x += 16, codes += 16) {
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(codes), _mm512_cvtepi32_epi8(quantize(_mm512_loadu_ps(x))));
+  }
+  if (count == 0) return;
+  const __mmask16 mask = FirstLanes(count);
+  _mm512_mask_cvtepi32_storeu_epi8(codes, mask, quantize(_mm512_maskz_loadu_ps(mask, x)));
+}
+
+// The results of FinishSums for the lanes of a mask, or for all.
+template <bool kIsWhole>
+PF_INLINE inline void FinishLanes(const SumsToFloats& to, __m512i zero, __m512 row_scale, __mmask16 mask, int64_t c,
+                                  const int32_t* sums, float* y) {
+  const auto integers = [mask](const int32_t* p)
+                            PF_INLINE { return kIsWhole ? _mm512_loadu_si512(p) : _mm512_maskz_loadu_epi32(mask, p); };
+  const auto floats = [mask](const float* p)
+                          PF_INLINE { return kIsWhole ? _mm512_loadu_ps(p) : _mm512_maskz_loadu_ps(mask, p); };
+  const __m512i shift = _mm512_mullo_epi32(zero, integers(to.weight_sums + c));
+  const __m512i sum = _mm512_sub_epi32(integers(sums + c), shift);
+  const __m512 bias = to.bias == nullptr ? _mm512_setzero_ps() : floats(to.bias + c);
+  // The compiler would fuse the operators of a product and a sum, which rounds once.
+  const __m512 scale = _mm512_mul_ps(row_scale, floats(to.scales + c));
+  const __m512 product = _mm512_mul_round_ps(_mm512_cvtepi32_ps(sum), scale, _MM_FROUND_CUR_DIRECTION);
+  // These return the second operand if one is NaN.
+  const __m512 value =
+      _mm512_min_ps(_mm512_set1_ps(to.high), _mm512_max_ps(_mm512_set1_ps(to.low), _mm512_add_ps(bias, product)));
+  if (kIsWhole) {
+    _mm512_storeu_ps(y + c, value);
+  } else {
+    _mm512_mask_storeu_ps(y + c, mask, value);
   }
 }
 
 void Finish(int64_t count, const SumsToFloats& to, const int32_t* sums, float* y) {
   const __m512i zero = _mm512_set1_epi32(to.row.zero_point);
-  const __m512 row_scale = _mm512_set1_ps(to.row.scale), low = _mm512_set1_ps(to.low), high = _mm512_set1_ps(to.high);
-  for (int64_t c = 0; c < count; c += 16) {
-    const __mmask16 mask = FirstLanes(count - c);
-    const __m512i shift = _mm512_mullo_epi32(zero, _mm512_maskz_loadu_epi32(mask, to.weight_sums + c));
-    const __m512i sum = _mm512_sub_epi32(_mm512_maskz_loadu_epi32(mask, sums + c), shift);
-    const __m512 bias = to.bias == nullptr ? _mm512_setzero_ps() : _mm512_maskz_loadu_ps(mask, to.bias + c);
-    // The compiler would fuse the operators of a product and a sum, which rounds once.
-    const __m512 scale = _mm512_mul_ps(row_scale, _mm512_maskz_loadu_ps(mask, to.scales + c));
-    const __m512 product = _mm512_mul_round_ps(_mm512_cvtepi32_ps(sum), scale, _MM_FROUND_CUR_DIRECTION);
-    // These return the second operand if one is NaN.
-    const __m512 value = _mm512_min_ps(high, _mm512_max_ps(low, _mm512_add_ps(bias, product)));
-    _mm512_mask_storeu_ps(y + c, mask, value);
-  }
+  const __m512 row_scale = _mm512_set1_ps(to.row.scale);
+  int64_t c = 0;
+  for (; c + 16 <= count; c += 16) FinishLanes<true>(to, zero, row_scale, 0xffff, c, sums, y);
+  if (c < count) FinishLanes<false>(to, zero, row_scale, FirstLanes(count - c), c, sums, y);
 }
 
 FloatRange RangeOf(int64_t count, const float* x) {
@@ -204,14 +234,16 @@ RowScale QuantizeRowAsymmetric(int64_t count, const float* x, int8_t* codes) {
     return {1.0f, 0};
   }
   const double low = lowest, high = highest, scale = (high - low) / 255.0;
+  const double low_code = low / scale, high_code = high / scale;
   // The zero point follows from the end of the range with the smaller error.
-  const double from_low = -128 - low / scale, from_high = 127 - high / scale;
-  const bool is_low = 128 + std::abs(low / scale) < 127 + std::abs(high / scale);
-  const double zero = is_low ? from_low : from_high;
-  RowScale row = {static_cast<float>(scale), 0};
-  row.zero_point = static_cast<int32_t>(std::clamp<int64_t>(RoundAway(zero), -128, 127));
-  const float inverse = 1.0f / row.scale;
-  QuantizeFloatRow(count, x, row.zero_point, inverse, -128, codes);
+  const bool is_low = 128 + std::abs(low_code) < 127 + std::abs(high_code);
+  const double zero = is_low ? -128 - low_code : 127 - high_code;
+  // Rounded half away from zero; the difference of a double to its integer part is exact.
+  const double limited = zero > 127 ? 127 : zero < -128 ? -128 : zero == zero ? zero : 0;
+  const auto whole = static_cast<int32_t>(limited);
+  const double rest = limited - whole;
+  const RowScale row = {static_cast<float>(scale), whole + (rest >= 0.5 ? 1 : 0) - (rest <= -0.5 ? 1 : 0)};
+  QuantizeFloatRow(count, x, row.zero_point, 1.0f / row.scale, -128, codes);
   return row;
 }
 

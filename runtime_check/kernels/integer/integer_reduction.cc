@@ -99,6 +99,10 @@ PF_INLINE inline void IntegerPool::ComputeLines(const T* input, int64_t first, i
                                                 T* output) const {
   const WindowAxis &y = window_.y, &x = window_.x;
   const int64_t channels = channels_;
+  // A float quotient of integers whose magnitudes add up to at most 2^24 is truncated to the exact quotient: it is not
+  // rounded up to an integer, because a quotient below the integer n is at most n - 1 / divisor.
+  constexpr int64_t kMostFloatPixels = (int64_t{1} << 24) / (2 - 2 * int64_t{std::numeric_limits<T>::lowest()} +
+                                                             2 * int64_t{std::numeric_limits<T>::max()});
   for (int64_t row = first; row < last; ++row) {
     const int64_t line = row % y.output, image = row / y.output;
     int64_t y_begin, y_end, x_begin, x_end;
@@ -120,9 +124,18 @@ PF_INLINE inline void IntegerPool::ComputeLines(const T* input, int64_t first, i
       T* to = output + (row * x.output + column) * channels;
       if (op_ == PoolOp::kAverage) {
         const int64_t count = std::max<int64_t>((y_end - y_begin) * (x_end - x_begin), 1);
-        for (int64_t c = 0; c < channels; ++c) {
-          const int64_t half = sums[c] > 0 ? count / 2 : -(count / 2);
-          sums[c] = static_cast<int32_t>((sums[c] + half) / count);
+        if (count <= kMostFloatPixels) {
+          const auto divisor = static_cast<float>(count);
+          const auto half = static_cast<int32_t>(count / 2);
+          for (int64_t c = 0; c < channels; ++c) {
+            const int32_t dividend = sums[c] + (sums[c] > 0 ? half : -half);
+            sums[c] = static_cast<int32_t>(static_cast<float>(dividend) / divisor);
+          }
+        } else {
+          for (int64_t c = 0; c < channels; ++c) {
+            const int64_t half = sums[c] > 0 ? count / 2 : -(count / 2);
+            sums[c] = static_cast<int32_t>((sums[c] + half) / count);
+          }
         }
       }
       for (int64_t c = 0; c < channels; ++c) to[c] = static_cast<T>(std::clamp(sums[c], range_.low, range_.high));
