@@ -347,7 +347,7 @@ absl::StatusOr<TfliteContainer> TfliteContainer::Open(FileView file, uint64_t ma
   return result;
 }
 
-absl::Status TfliteContainer::CheckIndices() const {
+absl::Status TfliteContainer::CheckIndices() {
   if (model_->version() != kVersion) {
     return absl::InvalidArgumentError(
         absl::StrCat("found schema version ", model_->version(), ", expected ", kVersion));
@@ -355,9 +355,20 @@ absl::Status TfliteContainer::CheckIndices() const {
   if (model_->subgraphs() == nullptr || model_->subgraphs()->size() == 0) {
     return absl::InvalidArgumentError("the model has no subgraph, expected at least one");
   }
+  auto is_set = std::make_shared<std::vector<std::vector<bool>>>();
   for (uint32_t i = 0; i < model_->subgraphs()->size(); ++i) {
     PF_RETURN_IF_ERROR(Annotate(CheckSubgraph(static_cast<int>(i)), absl::StrCat("subgraph ", i)));
+    const tflite::SubGraph& graph = subgraph(static_cast<int>(i));
+    std::vector<bool>& tensors = is_set->emplace_back(graph.tensors() == nullptr ? 0 : graph.tensors()->size());
+    const auto set = [&tensors](const flatbuffers::Vector<int32_t>* indices) {
+      for (uint32_t k = 0; indices != nullptr && k < indices->size(); ++k) tensors[indices->Get(k)] = true;
+    };
+    set(graph.inputs());
+    for (uint32_t k = 0; graph.operators() != nullptr && k < graph.operators()->size(); ++k) {
+      set(graph.operators()->Get(k)->outputs());
+    }
   }
+  is_set_ = std::move(is_set);
   return absl::OkStatus();
 }
 
@@ -484,19 +495,23 @@ absl::StatusOr<Tensor> TfliteContainer::Stored(const tflite::Tensor& tensor) con
   return Tensor::FromBytes(DTypeOfTflite(tensor.type()), shape, bytes, file_.owner);
 }
 
-bool TfliteContainer::IsConstant(const tflite::Tensor& tensor) const {
+bool TfliteContainer::HasData(const tflite::Tensor& tensor) const {
   if (tensor.buffer() == 0 || tensor.is_variable()) return false;
   const tflite::Buffer& buffer = *model_->buffers()->Get(tensor.buffer());
-  if (buffer.offset() > 1 ? buffer.size() > 0 : buffer.data() != nullptr && buffer.data()->size() > 0) return true;
+  return buffer.offset() > 1 ? buffer.size() > 0 : buffer.data() != nullptr && buffer.data()->size() > 0;
+}
+
+bool TfliteContainer::IsConstant(const tflite::Tensor& tensor) const {
+  if (HasData(tensor)) return true;
   // A constant without elements has an empty buffer other than buffer 0.
   const auto* shape = tensor.shape();
-  return shape != nullptr && std::find(shape->begin(), shape->end(), 0) != shape->end();
+  return tensor.buffer() != 0 && !tensor.is_variable() && shape != nullptr &&
+         std::find(shape->begin(), shape->end(), 0) != shape->end();
 }
 
 bool TfliteContainer::IsConstantOperand(int subgraph, int tensor) const {
-  if (!IsConstant(this->tensor(subgraph, tensor))) return false;
-  const auto* inputs = this->subgraph(subgraph).inputs();
-  return inputs == nullptr || std::find(inputs->begin(), inputs->end(), tensor) == inputs->end();
+  return !(*is_set_)[static_cast<size_t>(subgraph)][static_cast<size_t>(tensor)] &&
+         IsConstant(this->tensor(subgraph, tensor));
 }
 
 absl::Status TfliteContainer::TakeDecoded(uint64_t bytes) {

@@ -39,9 +39,12 @@ class TfliteContainer {
   // Returns "CONV_2D", or "CUSTOM 'name'".
   std::string OperatorName(const tflite::Operator& op) const;
 
-  // True if the tensor has a value in the file.
+  // True if the tensor has bytes in the file.
+  bool HasData(const tflite::Tensor& tensor) const;
+  // True if the tensor has a value in the file: data, or no elements and a buffer of its own.
   bool IsConstant(const tflite::Tensor& tensor) const;
-  // Same, for an operand: false for an input of the subgraph, which may have an empty buffer of its own.
+  // Same, for an operand: false for an input of the subgraph and for a result of an operator, which may have an empty
+  // buffer of their own.
   bool IsConstantOperand(int subgraph, int tensor) const;
   // Returns the value of a constant, as a view of the file if the layout is the same, otherwise decoded: int4 and int2
   // become int8, sparse tensors become dense. Returns DataLoss if the size of the buffer does not match type and shape.
@@ -59,7 +62,7 @@ class TfliteContainer {
   absl::StatusOr<Tensor> InitialState(const tflite::Tensor& tensor);
 
  private:
-  absl::Status CheckIndices() const;
+  absl::Status CheckIndices();
   absl::Status CheckSubgraph(int index) const;
   absl::StatusOr<absl::string_view> Bytes(const tflite::Tensor& tensor) const { return BufferBytes(tensor.buffer()); }
   absl::Status TakeDecoded(uint64_t bytes);
@@ -70,6 +73,8 @@ class TfliteContainer {
 
   FileView file_;
   const tflite::Model* model_ = nullptr;
+  // By subgraph and tensor: an input of the subgraph, or a result of an operator.
+  std::shared_ptr<const std::vector<std::vector<bool>>> is_set_;
   uint64_t decoded_bytes_left_ = 0;
   uint64_t state_bytes_ = 0;
 };

@@ -581,9 +581,17 @@ absl::StatusOr<int> OperatorFinder::Replace() {
     }
     if (!is_kept) continue;
     absl::flat_hash_map<int, TensorRef> values;
+    // An operand that the import ignores may have no value yet where the operator stands.
+    bool has_operands = true;
     for (size_t k = 0; k < found.inputs.size(); ++k) {
-      if (found.inputs[k].node != nullptr) values[op.inputs()->Get(static_cast<uint32_t>(k))] = found.inputs[k];
+      const int tensor = op.inputs()->Get(static_cast<uint32_t>(k));
+      if (found.inputs[k].node != nullptr) {
+        values[tensor] = found.inputs[k];
+      } else if (tensor >= 0 && !container.IsConstantOperand(entry_, tensor)) {
+        has_operands &= container.tensor(entry_, tensor).is_variable();
+      }
     }
+    if (!has_operands) continue;
     const auto value_of = [&](int tensor) -> absl::StatusOr<TensorRef> {
       const auto value = values.find(tensor);
       if (value == values.end()) return absl::InternalError(absl::StrCat("tensor ", tensor, " has no value"));

@@ -630,6 +630,12 @@ absl::Status SubgraphImport::AddOperator(int i) {
                                                                                 : TensorName(op.outputs()->Get(0));
   const std::string place =
       absl::StrCat("operator ", i, " (", model_->container().OperatorName(op), ", '", absl::CEscape(name), "')");
+  for (uint32_t k = 0; op.outputs() != nullptr && k < op.outputs()->size(); ++k) {
+    const int32_t output = op.outputs()->Get(k);
+    if (output < 0 || !model_->container().HasData(tensor(output))) continue;
+    return AddProblem(op, absl::StrCat(place, " computes tensor ", output, " '", absl::CEscape(TensorName(output)),
+                                       "', which is a constant; expected a tensor without data"));
+  }
   const OperatorRow* row = FindOperator(model_->container(), op);
   if (row == nullptr || HasRefusedCodes(*row, op)) {
     const absl::string_view why = row == nullptr ? WhyNoRow(model_->container().OperatorOf(op)) : "";
