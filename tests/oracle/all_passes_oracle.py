@@ -32,6 +32,7 @@ CALLS = {
     'rename_attribute': 'rename_attribute(old_attribute_name=_output_shapes, new_attribute_name=_shapes)',
     'rescale_for_half': None,  # Needs the ranges of a run.
     'rename_node': 'rename_node(old_node_name=no_such_node, new_node_name=other)',
+    'set_batch': None,  # Changes shapes of inputs: tflite_edits_oracle.py.
     'rename_op': 'rename_op(old_op_name=AddV2, new_op_name=Add)',
     'insert_logging': 'insert_logging(op=MaxPool, message="pool")',
 }

@@ -58,7 +58,8 @@ VARIANTS = {'quantize_weights': ['quantize_weights(per_channel=true)', 'quantize
 # Passes that are not tried: their result depends only on parameters, or they need a file of another run.
 LEFT_OUT = {'rename_attribute': 'writes what its parameters name', 'rename_node': 'writes what its parameters name',
             'freeze_requantization_ranges': 'needs a log of another run', 'rescale_for_half': 'needs the ranges of a run',
-            'drop_preprocessing': 'changes what the input takes', 'fold_preprocessing': 'changes what the input takes'}
+            'drop_preprocessing': 'changes what the input takes', 'set_batch': 'changes the shape of the input',
+            'fold_preprocessing': 'changes what the input takes'}
 
 
 def names_of_passes():

@@ -144,6 +144,66 @@ TEST_F(VerificationTest, ARenamedOutputIsFollowed) {
   EXPECT_TRUE(verdict->Passes(Allowance{}));
 }
 
+// Graphs before and after a change of the batch.
+class BatchVerificationTest : public VerificationTest {
+ protected:
+  // Shapes of the input before and after; the nodes are the same.
+  void Rebatch(const Shape& before, const Shape& after) {
+    before_ = GraphFromText("x = Placeholder()\nw = Const()\ny = Relu(x)\nz = Neg(x)\nc = Neg(w)");
+    before_->Find("x")->SetAttr("shape", AttrValue::OfShape(before));
+    ASSERT_TRUE(before_->DeclareInterface({"x"}, {"y", "z", "c"}).ok());
+    after_ = before_->Clone();
+    after_->Find("x")->SetAttr("shape", AttrValue::OfShape(after));
+  }
+
+  // Makes y read x with its rows in the opposite order.
+  void ReverseRows() {
+    Node* axis = after_->AddConst("axis", Tensor::FromVector<int32_t>({1}, {0}), after_->Find("x")).value();
+    Node* reversed = after_->AddNode("reversed", Op::Named("ReverseV2")).value();
+    reversed->SetAttr("T", AttrValue::Type(DType::kFloat));
+    reversed->SetAttr("Tidx", AttrValue::Type(DType::kInt32));
+    after_->AddInput(reversed, {after_->Find("x"), 0});
+    after_->AddInput(reversed, {axis, 0});
+    after_->SetInput(after_->Find("y"), 0, {reversed, 0});
+  }
+
+  bool Passes(const Allowance& allowance) {
+    const auto verdict = Check();
+    EXPECT_TRUE(verdict.ok()) << verdict.status();
+    EXPECT_TRUE(verdict->was_run) << verdict->why_not;
+    return verdict.ok() && verdict->Passes(allowance);
+  }
+};
+
+TEST_F(BatchVerificationTest, ALargerBatchHasRowsOfSeveralSets) {
+  Rebatch({1, 3}, {4, 3});
+  EXPECT_TRUE(Passes(Allowance{}));
+  ReverseRows();
+  EXPECT_FALSE(Passes(Allowance{1e-3, false, ""}));
+}
+
+TEST_F(BatchVerificationTest, ASmallerBatchHasTheFirstRows) {
+  Rebatch({4, 3}, {3, 3});
+  EXPECT_TRUE(Passes(Allowance{}));
+  after_->Find("z")->set_op(ops::kAbs);
+  EXPECT_FALSE(Passes(Allowance{1e-3, false, ""}));
+}
+
+TEST_F(BatchVerificationTest, AnOpenBatchIsTriedWithTwiceTheRows) {
+  Rebatch({1, 3}, {kUnknownDim, 3});
+  EXPECT_TRUE(Passes(Allowance{}));
+  ReverseRows();  // Makes no difference for one row.
+  EXPECT_FALSE(Passes(Allowance{1e-3, false, ""}));
+}
+
+TEST_F(BatchVerificationTest, ABatchBeyondTheMemoryIsNotRun) {
+  Rebatch({1, 3}, {int64_t{1} << 40, 3});
+  const auto verdict = Check();
+  ASSERT_TRUE(verdict.ok()) << verdict.status();
+  EXPECT_FALSE(verdict->was_run);
+  EXPECT_TRUE(absl::StrContains(verdict->why_not, "--max_memory")) << verdict->why_not;
+}
+
 TEST_F(VerificationTest, AnUnknownOpIsReportedNotPassedOver) {
   after_->Find("m")->set_op(Op::Named("Frobnicate"));
   const auto verdict = Check();

@@ -20,6 +20,7 @@
 #include "tools/command_line/console.h"
 #include "tools/command_line/memory_limit.h"
 #include "tools/model/graph_validity.h"
+#include "tools/transform/batch_matching.h"
 #include "transforms/pass.h"
 
 namespace permafrost {
@@ -197,6 +198,7 @@ Verifier::Verifier(const Graph& before, absl::StatusOr<std::vector<InputSet>> in
     return;
   }
   expected_ = *std::move(results);
+  batches_ = DeclaredBatches(before);
   has_small_outputs_ = AnyIsSmall(expected_);
   if (has_small_outputs_ || TakesImages(before)) before_ = before.Clone();
 }
@@ -246,6 +248,7 @@ absl::StatusOr<Verdict> Verifier::Check(const Graph& after) const {
   std::vector<std::vector<Tensor>> matched_outputs;
   std::vector<InputSet> matched_inputs;
   const bool has_other_inputs = HasOtherInputs(after);
+  std::optional<BatchMatching> batch;
   if (has_other_inputs) {
     std::vector<InputSet> old_inputs = inputs_;
     matched_inputs = inputs_;
@@ -258,10 +261,22 @@ absl::StatusOr<Verdict> Verifier::Check(const Graph& after) const {
       }
     }
     PF_ASSIGN_OR_RETURN(matched_outputs, RunAll(*before_, OutputsOf(*before_), old_inputs));
+  } else {
+    absl::StatusOr<std::optional<BatchMatching>> found =
+        BatchMatching::Find(batches_, after, inputs_, MemoryLimitInForce() / 2);
+    if (!found.ok()) {
+      verdict.why_not = absl::StrCat(found.status().message(), kRaisesLimit);
+      return verdict;
+    }
+    batch = *std::move(found);
+    if (batch.has_value()) {
+      PF_ASSIGN_OR_RETURN(matched_inputs, batch->Inputs());
+    }
   }
+  const bool is_matched = has_other_inputs || batch.has_value();
   const std::vector<std::vector<Tensor>>& expected = has_other_inputs ? matched_outputs : expected_;
   const absl::StatusOr<std::vector<std::vector<Tensor>>> results =
-      RunAll(after, OutputsOf(after), has_other_inputs ? matched_inputs : inputs_);
+      RunAll(after, OutputsOf(after), is_matched ? matched_inputs : inputs_);
   if (absl::IsUnimplemented(results.status()) || absl::IsCancelled(results.status())) {
     verdict.why_not = absl::StrCat("after the passes: ", results.status().message());
     return verdict;
@@ -274,8 +289,15 @@ absl::StatusOr<Verdict> Verifier::Check(const Graph& after) const {
   verdict.num_inputs = inputs_.size();
   for (const Endpoint& output : after.outputs()) verdict.outputs.push_back({output.text, {}});
   for (size_t set = 0; set < results->size(); ++set) {
-    for (size_t i = 0; i < (*results)[set].size() && i < expected[set].size(); ++i) {
-      verdict.outputs[i].difference.Merge(CompareTensors(expected[set][i], (*results)[set][i]));
+    for (size_t i = 0; i < (*results)[set].size() && i < expected[0].size(); ++i) {
+      const Tensor& actual = (*results)[set][i];
+      Tensor wanted;
+      if (batch.has_value()) {
+        PF_ASSIGN_OR_RETURN(wanted, batch->Expected(expected, set, i, actual));
+      } else {
+        wanted = expected[set][i];
+      }
+      verdict.outputs[i].difference.Merge(CompareTensors(wanted, actual));
     }
   }
   for (size_t i = 0; i < verdict.outputs.size(); ++i) {

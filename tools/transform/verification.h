@@ -2,6 +2,7 @@
 #ifndef PERMAFROST_TOOLS_TRANSFORM_VERIFICATION_H_
 #define PERMAFROST_TOOLS_TRANSFORM_VERIFICATION_H_
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -70,7 +71,8 @@ class Verifier {
   const absl::Status& validity() const { return validity_; }
 
   // Runs `after` and compares. Its declared inputs and outputs correspond to those of the original graph by position.
-  // An input that takes other images than before (graph/analysis/channel_map.h) is fed with matching ones.
+  // An input that takes other images than before (graph/analysis/channel_map.h) is fed with matching ones, and one with
+  // another batch with rows of the recorded inputs (batch_matching.h).
   // Returns validity() if it is an error; Aborted if `after` does not run, though the original did; ResourceExhausted
   // if it takes too much memory. Differences of a small output are judged by the scale of the output before
   // cancellation: OutputDifference::scale_floor is its sensitivity to rounding of the inputs.
@@ -100,6 +102,7 @@ class Verifier {
   const double max_seconds_;
   mutable double seconds_left_;
   std::vector<std::vector<Tensor>> expected_;  // By input set, then by output.
+  std::vector<int64_t> batches_;               // Of the original graph: DeclaredBatches().
   absl::Status validity_;
   std::string why_not_;
   // Returns whether `after` has inputs that take other images than those of the original graph.
