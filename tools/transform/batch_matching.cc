@@ -21,8 +21,7 @@ std::vector<int64_t> DeclaredBatches(const Graph& graph) {
   return batches;
 }
 
-absl::StatusOr<std::optional<BatchMatching>> BatchMatching::Find(const std::vector<int64_t>& before,
-                                                                 const Graph& after,
+absl::StatusOr<std::optional<BatchMatching>> BatchMatching::Find(const std::vector<int64_t>& before, const Graph& after,
                                                                  const std::vector<InputSet>& inputs,
                                                                  uint64_t max_bytes) {
   const std::vector<int64_t> batches = DeclaredBatches(after);
@@ -71,8 +70,8 @@ absl::StatusOr<std::optional<BatchMatching>> BatchMatching::Find(const std::vect
     }
   }
   if (bytes > static_cast<double>(max_bytes)) {
-    return absl::ResourceExhaustedError(absl::StrCat("inputs with the batch ", to, " take ", bytes,
-                                                     " bytes, expected at most ", max_bytes));
+    return absl::ResourceExhaustedError(
+        absl::StrCat("inputs with the batch ", to, " take ", bytes, " bytes, expected at most ", max_bytes));
   }
   return match;
 }
@@ -127,8 +126,7 @@ absl::StatusOr<Tensor> BatchMatching::Expected(const std::vector<std::vector<Ten
   const Tensor& recorded = expected[feed.set][output];
   const Shape& shape = recorded.shape();
   const bool follows = shape.rank() > 0 && shape.dim(0) > 0 && shape.dim(0) % from_ == 0 &&
-                       actual.shape().rank() == shape.rank() &&
-                       actual.shape().dim(0) % feed.batch == 0 &&
+                       actual.shape().rank() == shape.rank() && actual.shape().dim(0) % feed.batch == 0 &&
                        actual.shape().dim(0) / feed.batch == shape.dim(0) / from_;
   if (feed.batch == from_ || !follows) return recorded;
   std::vector<const Tensor*> tensors;
