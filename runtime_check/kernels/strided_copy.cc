@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "graph/base/row_copy.h"
+
 namespace permafrost {
 namespace {
 
@@ -14,12 +16,6 @@ constexpr int64_t kTile = 32;
 
 struct Element16 {
   uint64_t halves[2];
-};
-struct Element32 {
-  uint64_t quarters[4];
-};
-struct Element64 {
-  uint64_t eighths[8];
 };
 
 // An unaligned element. A copy may start anywhere in a tensor, so neighbours that are merged to one element may be
@@ -43,44 +39,6 @@ void WithElement(size_t size, F f) {
       return f(Unaligned<uint64_t>());
     default:
       return f(Unaligned<Element16>());
-  }
-}
-
-// Copies `bytes` bytes, from sizeof(Word) to twice as many, as two words that may overlap.
-template <typename Word>
-void CopyAsTwoWords(const char* from, char* to, size_t bytes) {
-  Word first, last;
-  std::memcpy(&first, from, sizeof(Word));
-  std::memcpy(&last, from + bytes - sizeof(Word), sizeof(Word));
-  std::memcpy(to, &first, sizeof(Word));
-  std::memcpy(to + bytes - sizeof(Word), &last, sizeof(Word));
-}
-
-// Copies `count` rows of `bytes` contiguous bytes, which are `from_step` and `to_step` bytes apart.
-template <typename Word>
-void CopyRowsAsTwoWords(const char* from, int64_t from_step, char* to, int64_t to_step, int64_t count, size_t bytes) {
-  for (int64_t i = 0; i < count; ++i) CopyAsTwoWords<Word>(from + i * from_step, to + i * to_step, bytes);
-}
-
-// The same for any size. A function call costs more than copying a few words.
-void CopyContiguousRows(const char* from, int64_t from_step, char* to, int64_t to_step, int64_t count, size_t bytes) {
-  if (bytes > 2 * sizeof(Element64)) {
-    for (int64_t i = 0; i < count; ++i) std::memcpy(to + i * to_step, from + i * from_step, bytes);
-  } else if (bytes > sizeof(Element64)) {
-    CopyRowsAsTwoWords<Element64>(from, from_step, to, to_step, count, bytes);
-  } else if (bytes > sizeof(Element32)) {
-    CopyRowsAsTwoWords<Element32>(from, from_step, to, to_step, count, bytes);
-  } else if (bytes >= sizeof(Element16)) {
-    CopyRowsAsTwoWords<Element16>(from, from_step, to, to_step, count, bytes);
-  } else if (bytes >= sizeof(uint64_t)) {
-    CopyRowsAsTwoWords<uint64_t>(from, from_step, to, to_step, count, bytes);
-  } else if (bytes >= sizeof(uint32_t)) {
-    CopyRowsAsTwoWords<uint32_t>(from, from_step, to, to_step, count, bytes);
-  } else {
-    for (int64_t i = 0; i < count; ++i) {
-      for (size_t k = 0; k < bytes; ++k)
-        to[i * to_step + static_cast<int64_t>(k)] = from[i * from_step + static_cast<int64_t>(k)];
-    }
   }
 }
 
@@ -223,9 +181,9 @@ void StridedCopy::CopyRows(const char* from, char* to, ThreadPool* threads) cons
           const int64_t block = begin / rows.size, first = begin - block * rows.size;
           const int64_t count = std::min(rows.size - first, end - begin);
           ForEachOuter(num_outer - 1, block, block + 1, [&](int64_t from_offset, int64_t to_offset) {
-            CopyContiguousRows(from + (from_offset + first * rows.from) * kBytes, rows.from * kBytes,
-                               to + (to_offset + first * rows.to) * kBytes, rows.to * kBytes, count,
-                               static_cast<size_t>(row.size * kBytes));
+            CopyByteRows(from + (from_offset + first * rows.from) * kBytes, rows.from * kBytes,
+                         to + (to_offset + first * rows.to) * kBytes, rows.to * kBytes, count,
+                         static_cast<size_t>(row.size * kBytes));
           });
           begin += count;
         }

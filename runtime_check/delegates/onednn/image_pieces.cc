@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "absl/strings/str_cat.h"
+#include "graph/base/row_copy.h"
 #include "graph/base/status.h"
 #include "runtime_check/delegates/onednn/loops.h"
 #include "runtime_check/delegates/onednn/primitives.h"
@@ -270,11 +271,17 @@ class Concat final : public Piece {
     const int64_t out_run = std::accumulate(runs_.begin(), runs_.end(), int64_t{0});
     char* const to = context.at<char>(writes[0]);
     const int threads = out_run * outer_ < 4 * kWorthAThread ? 1 : num_threads_;
+    // A block of rows stays in the first-level cache until all its parts are there.
+    constexpr int64_t kBlockBytes = 8 << 10;
+    const int64_t block = std::max<int64_t>(1, kBlockBytes / std::max<int64_t>(1, out_run));
+    const int64_t blocks = (outer_ + block - 1) / block;
 #pragma omp parallel for num_threads(threads) if (threads > 1)
-    for (int64_t o = 0; o < outer_; ++o) {
-      char* next = to + o * out_run;
+    for (int64_t k = 0; k < blocks; ++k) {
+      const int64_t first = k * block, count = std::min(block, outer_ - first);
+      char* next = to + first * out_run;
       for (size_t i = 0; i < runs_.size(); ++i) {
-        std::memcpy(next, context.at<char>(reads[i]) + o * runs_[i], static_cast<size_t>(runs_[i]));
+        CopyByteRows(context.at<char>(reads[i]) + first * runs_[i], runs_[i], next, out_run, count,
+                     static_cast<size_t>(runs_[i]));
         next += runs_[i];
       }
     }

@@ -179,13 +179,9 @@ __m256i RoundAway(__m256i sums, __m512d factors) {
   const __m512d limited =
       _mm512_min_pd(_mm512_max_pd(_mm512_mul_pd(_mm512_cvtepi32_pd(sums), factors), _mm512_set1_pd(-1073741824.0)),
                     _mm512_set1_pd(1073741824.0));
-  const __m512d whole = _mm512_roundscale_pd(limited, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC);
-  const __m512d rest = _mm512_sub_pd(limited, whole);  // Exact.
-  const __mmask8 up = _mm512_cmp_pd_mask(rest, _mm512_set1_pd(0.5), _CMP_GE_OQ);
-  const __mmask8 down = _mm512_cmp_pd_mask(rest, _mm512_set1_pd(-0.5), _CMP_LE_OQ);
-  __m512d rounded = _mm512_mask_add_pd(whole, up, whole, _mm512_set1_pd(1));
-  rounded = _mm512_mask_sub_pd(rounded, down, rounded, _mm512_set1_pd(1));
-  return _mm512_cvtpd_epi32(rounded);
+  // The sum with the largest double below a half reaches the next integer from a half on.
+  const __m512d half = _mm512_or_pd(_mm512_and_pd(limited, _mm512_set1_pd(-0.0)), _mm512_set1_pd(0x1.fffffffffffffp-2));
+  return _mm512_cvttpd_epi32(_mm512_add_pd(limited, half));
 }
 
 // Codes of 16 rescaled sums. These are at most 2^30 in magnitude, so that adding the zero point does not overflow.

@@ -22,13 +22,23 @@ struct FloatRange {
   float lowest, highest;
 };
 
-// Converts the sums of products of a row to floats.
+// Converts the sums of products of rows to floats.
 struct SumsToFloats {
-  RowScale row;
-  const int32_t* weight_sums;  // By column, as all pointers.
+  const RowScale* rows;  // The scale of each row, `row_step` apart: 0 or 1.
+  int64_t row_step;
+  const int32_t* weight_sums;  // By column, as all further pointers.
   const float* scales;
   const float* bias;  // May be null.
   float low, high;    // The range of the activation.
+};
+
+// Sums of `count` rows, and where their floats go.
+struct SumRows {
+  int64_t count;
+  const int32_t* sums;
+  int64_t sum_step;
+  float* y;
+  int64_t y_step;
 };
 
 // The range of an activation's results. A NaN stays NaN.
@@ -84,36 +94,39 @@ void QuantizeFloats(int64_t count, const float* x, int32_t zero, float inverse, 
   _mm512_mask_cvtepi32_storeu_epi8(codes, mask, quantize(_mm512_maskz_loadu_ps(mask, x)));
 }
 
-// The results of FinishSums for the lanes of a mask, or for all.
+// The results of FinishSums for 16 columns of all rows, or for those of a mask.
 template <bool kIsWhole>
-PF_INLINE inline void FinishLanes(const SumsToFloats& to, __m512i zero, __m512 row_scale, __mmask16 mask, int64_t c,
-                                  const int32_t* sums, float* y) {
+PF_INLINE inline void FinishColumns(const SumsToFloats& to, const SumRows& rows, __mmask16 mask, int64_t c) {
   const auto integers = [mask](const int32_t* p)
                             PF_INLINE { return kIsWhole ? _mm512_loadu_si512(p) : _mm512_maskz_loadu_epi32(mask, p); };
   const auto floats = [mask](const float* p)
                           PF_INLINE { return kIsWhole ? _mm512_loadu_ps(p) : _mm512_maskz_loadu_ps(mask, p); };
-  const __m512i shift = _mm512_mullo_epi32(zero, integers(to.weight_sums + c));
-  const __m512i sum = _mm512_sub_epi32(integers(sums + c), shift);
+  const __m512i weight_sums = integers(to.weight_sums + c);
+  const __m512 scales = floats(to.scales + c), low = _mm512_set1_ps(to.low), high = _mm512_set1_ps(to.high);
   const __m512 bias = to.bias == nullptr ? _mm512_setzero_ps() : floats(to.bias + c);
-  // The compiler would fuse the operators of a product and a sum, which rounds once.
-  const __m512 scale = _mm512_mul_ps(row_scale, floats(to.scales + c));
-  const __m512 product = _mm512_mul_round_ps(_mm512_cvtepi32_ps(sum), scale, _MM_FROUND_CUR_DIRECTION);
-  // These return the second operand if one is NaN.
-  const __m512 value =
-      _mm512_min_ps(_mm512_set1_ps(to.high), _mm512_max_ps(_mm512_set1_ps(to.low), _mm512_add_ps(bias, product)));
-  if (kIsWhole) {
-    _mm512_storeu_ps(y + c, value);
-  } else {
-    _mm512_mask_storeu_ps(y + c, mask, value);
+  const RowScale* row = to.rows;
+  const int32_t* sums = rows.sums + c;
+  float* y = rows.y + c;
+  for (int64_t r = 0; r < rows.count; ++r, row += to.row_step, sums += rows.sum_step, y += rows.y_step) {
+    const __m512i shift = _mm512_mullo_epi32(_mm512_set1_epi32(row->zero_point), weight_sums);
+    const __m512 sum = _mm512_cvtepi32_ps(_mm512_sub_epi32(integers(sums), shift));
+    // The compiler would fuse the operators of a product and a sum, which rounds once.
+    const __m512 scale = _mm512_mul_ps(_mm512_set1_ps(row->scale), scales);
+    const __m512 product = _mm512_mul_round_ps(sum, scale, _MM_FROUND_CUR_DIRECTION);
+    // These return the second operand if one is NaN.
+    const __m512 value = _mm512_min_ps(high, _mm512_max_ps(low, _mm512_add_ps(bias, product)));
+    if (kIsWhole) {
+      _mm512_storeu_ps(y, value);
+    } else {
+      _mm512_mask_storeu_ps(y, mask, value);
+    }
   }
 }
 
-void Finish(int64_t count, const SumsToFloats& to, const int32_t* sums, float* y) {
-  const __m512i zero = _mm512_set1_epi32(to.row.zero_point);
-  const __m512 row_scale = _mm512_set1_ps(to.row.scale);
+void Finish(int64_t columns, const SumsToFloats& to, const SumRows& rows) {
   int64_t c = 0;
-  for (; c + 16 <= count; c += 16) FinishLanes<true>(to, zero, row_scale, 0xffff, c, sums, y);
-  if (c < count) FinishLanes<false>(to, zero, row_scale, FirstLanes(count - c), c, sums, y);
+  for (; c + 16 <= columns; c += 16) FinishColumns<true>(to, rows, 0xffff, c);
+  if (c < columns) FinishColumns<false>(to, rows, FirstLanes(columns - c), c);
 }
 
 FloatRange RangeOf(int64_t count, const float* x) {
@@ -135,7 +148,7 @@ FloatRange RangeOf(int64_t count, const float* x) {
 namespace avx512 {
 constexpr bool kIsCompiled = false;
 void QuantizeFloats(int64_t, const float*, int32_t, float, int32_t, int8_t*) {}
-void Finish(int64_t, const SumsToFloats&, const int32_t*, float*) {}
+void Finish(int64_t, const SumsToFloats&, const SumRows&) {}
 FloatRange RangeOf(int64_t, const float*) { return {0, 0}; }
 }  // namespace avx512
 #endif
@@ -189,18 +202,23 @@ FloatRange RangeOf(int64_t count, const float* x) {
   return range;
 }
 
-// y[c] = activation(bias[c] + (sums[c] - zero point * weight_sums[c]) * (row scale * scales[c])).
-PF_INLINE inline void FinishSums(int64_t count, const SumsToFloats& to, const int32_t* sums, float* y) {
-  for (int64_t c = 0; c < count; ++c) {
-    const int32_t sum = WrapSubtract(sums[c], WrapMultiply(to.row.zero_point, to.weight_sums[c]));
-    const float value =
-        (to.bias == nullptr ? 0.0f : to.bias[c]) + static_cast<float>(sum) * (to.row.scale * to.scales[c]);
-    y[c] = std::min(std::max(value, to.low), to.high);
+// y[c] = activation(bias[c] + (sums[c] - zero point * weight_sums[c]) * (row scale * scales[c])), for each row.
+PF_INLINE inline void FinishSums(int64_t columns, const SumsToFloats& to, const SumRows& rows) {
+  for (int64_t r = 0; r < rows.count; ++r) {
+    const RowScale row = to.rows[r * to.row_step];
+    const int32_t* sums = rows.sums + r * rows.sum_step;
+    float* y = rows.y + r * rows.y_step;
+    for (int64_t c = 0; c < columns; ++c) {
+      const int32_t sum = WrapSubtract(sums[c], WrapMultiply(row.zero_point, to.weight_sums[c]));
+      const float value =
+          (to.bias == nullptr ? 0.0f : to.bias[c]) + static_cast<float>(sum) * (row.scale * to.scales[c]);
+      y[c] = std::min(std::max(value, to.low), to.high);
+    }
   }
 }
-void FinishRow(int64_t count, const SumsToFloats& to, const int32_t* sums, float* y) {
-  if (HasAvx512()) return avx512::Finish(count, to, sums, y);
-  Multiversion([&]() PF_INLINE { FinishSums(count, to, sums, y); });
+void FinishRows(int64_t columns, const SumsToFloats& to, const SumRows& rows) {
+  if (HasAvx512()) return avx512::Finish(columns, to, rows);
+  Multiversion([&]() PF_INLINE { FinishSums(columns, to, rows); });
 }
 
 // The weighting of a product of which only the sums are used.
@@ -307,15 +325,14 @@ void HybridDense::Compute(const float* input, const char* packed, const float* b
     product_.ComputeSums(
         codes, packed, 0, rows, rest,
         [&](int64_t row, int64_t count, int64_t channel, int64_t columns, int64_t stride, const int32_t* sums) {
-          for (int64_t r = 0; r < count; ++r) {
-            const SumsToFloats to = {scales[row + r],
-                                     weight_sums + channel,
-                                     scales_.data() + channel,
-                                     bias == nullptr ? nullptr : bias + channel,
-                                     range.low,
-                                     range.high};
-            FinishRow(columns, to, sums + r * stride, output + (begin + row + r) * columns_ + channel);
-          }
+          const SumsToFloats to = {scales + row,
+                                   1,
+                                   weight_sums + channel,
+                                   scales_.data() + channel,
+                                   bias == nullptr ? nullptr : bias + channel,
+                                   range.low,
+                                   range.high};
+          FinishRows(columns, to, {count, sums, stride, output + (begin + row) * columns_ + channel, columns_});
         });
   }
 }
@@ -450,15 +467,14 @@ void HybridConvolution::Compute(const int8_t* codes, RowScale scale, const char*
   convolution_.ComputeSums(
       codes, static_cast<int8_t>(scale.zero_point), packed, first, last, scratch,
       [&](int64_t row, int64_t count, int64_t channel, int64_t columns, int64_t stride, const int32_t* sums) {
-        const SumsToFloats to = {scale,
+        const SumsToFloats to = {&scale,
+                                 0,
                                  weight_sums + channel,
                                  scales_.data() + channel,
                                  bias == nullptr ? nullptr : bias + channel,
                                  range.low,
                                  range.high};
-        for (int64_t r = 0; r < count; ++r) {
-          FinishRow(columns, to, sums + r * stride, output + (row + r) * channels + channel);
-        }
+        FinishRows(columns, to, {count, sums, stride, output + row * channels + channel, channels});
       });
 }
 
