@@ -44,8 +44,10 @@ def _merged_archive_impl(ctx):
 # Gold, which gcc may use as the linker, cannot dissolve groups.
 ld=$1; case $ld in *.gold) ld=${ld%.gold} ;; esac
 "$ld" -r --force-group-allocation -o "$5" "@$4"
-"$2" --wildcard --keep-global-symbol='pf_*' --keep-global-symbol='GOMP_*' --keep-global-symbol='omp_get_*' \
-  --keep-global-symbol=omp_in_parallel --keep-global-symbol='pthreadpool_*' "$5"
+"$2" --wildcard --keep-global-symbol='pf_*' --keep-global-symbol='GOMP_*' \
+  --keep-global-symbol=omp_get_max_threads --keep-global-symbol=omp_get_num_threads \
+  --keep-global-symbol=omp_get_thread_num --keep-global-symbol=omp_in_parallel \
+  --keep-global-symbol=pthreadpool_get_threads_count --keep-global-symbol='pthreadpool_parallelize_*' "$5"
 "$3" rcsD "$6" "$5"
 """,
         mnemonic = "MergeArchive",

@@ -8,10 +8,16 @@
 #
 # and the functions of PermafrostModels.cmake.
 
-get_filename_component(_permafrost_prefix "${CMAKE_CURRENT_LIST_DIR}/../../.." ABSOLUTE)
+get_filename_component(_permafrost_folder "${CMAKE_CURRENT_LIST_DIR}/../.." ABSOLUTE)
+# The folder of the libraries is lib, or one in it with the name of the processor.
+get_filename_component(_permafrost_prefix "${_permafrost_folder}/.." ABSOLUTE)
+if(NOT EXISTS "${_permafrost_prefix}/include/permafrost_runtime.h" AND
+   EXISTS "${_permafrost_prefix}/../include/permafrost_runtime.h")
+  get_filename_component(_permafrost_prefix "${_permafrost_prefix}/.." ABSOLUTE)
+endif()
 
 foreach(_permafrost_library IN ITEMS runtime runtime_small)
-  set(_permafrost_file "${_permafrost_prefix}/lib/libpermafrost_${_permafrost_library}")
+  set(_permafrost_file "${_permafrost_folder}/libpermafrost_${_permafrost_library}")
   if(NOT TARGET Permafrost::${_permafrost_library})
     add_library(Permafrost::${_permafrost_library} SHARED IMPORTED)
     set_target_properties(Permafrost::${_permafrost_library} PROPERTIES
@@ -37,16 +43,19 @@ if(NOT TARGET Permafrost::permafrost)
 endif()
 
 # Detects an incomplete copy of the package here instead of at link time.
-foreach(_permafrost_needed IN ITEMS bin/permafrost include/permafrost_runtime.h lib/libpermafrost_runtime.so.1
-        lib/libpermafrost_runtime.a lib/libpermafrost_runtime_small.so.1 lib/libpermafrost_runtime_small.a)
-  if(NOT EXISTS "${_permafrost_prefix}/${_permafrost_needed}")
+foreach(_permafrost_needed IN ITEMS "${_permafrost_prefix}/bin/permafrost"
+        "${_permafrost_prefix}/include/permafrost_runtime.h"
+        "${_permafrost_folder}/libpermafrost_runtime.so.1" "${_permafrost_folder}/libpermafrost_runtime.a"
+        "${_permafrost_folder}/libpermafrost_runtime_small.so.1" "${_permafrost_folder}/libpermafrost_runtime_small.a")
+  if(NOT EXISTS "${_permafrost_needed}")
     set(Permafrost_FOUND FALSE)
-    set(Permafrost_NOT_FOUND_MESSAGE "'${_permafrost_prefix}/${_permafrost_needed}' is missing: install Permafrost again")
+    set(Permafrost_NOT_FOUND_MESSAGE "'${_permafrost_needed}' is missing: install Permafrost again")
   endif()
 endforeach()
 
 include("${CMAKE_CURRENT_LIST_DIR}/PermafrostModels.cmake")
 
+unset(_permafrost_folder)
 unset(_permafrost_prefix)
 unset(_permafrost_library)
 unset(_permafrost_file)

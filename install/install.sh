@@ -4,6 +4,7 @@
 #   bazel run //:install -- --prefix=/usr/local
 #
 #   --prefix=DIR   the folder for bin, include, lib and share. Required.
+#   --libdir=DIR   the folder for libraries, relative to the prefix (default: lib).
 #   --dry_run      list the files without installing them.
 #
 # DESTDIR, if set, is prepended to the prefix, for building packages. Each file is replaced atomically.
@@ -15,10 +16,12 @@ fail() {
 }
 
 prefix=
+libdir=lib
 dry_run=false
 for argument in "$@"; do
   case $argument in
     --prefix=?*) prefix=${argument#--prefix=} ;;
+    --libdir=?*) libdir=${argument#--libdir=} ;;
     --dry_run) dry_run=true ;;
     -h | --help) sed -n '2,/^set /{/^set /d;s/^# \{0,1\}//;p}' "$0"; exit 0 ;;
     *) fail "unknown argument '$argument', expected --prefix=DIR" ;;
@@ -87,16 +90,30 @@ for header in embedding/permafrost_runtime.h embedding/permafrost_runtime.hpp \
   put 644 "$header" "include/$(basename "$header")"
 done
 
-package=lib/cmake/Permafrost
-for library in permafrost_runtime permafrost_runtime_small; do
-  put 755 "embedding/lib$library.so.1" "lib/lib$library.so.1"
-  link "lib$library.so.1" "lib/lib$library.so"
-  put 644 "embedding/lib$library.a" "lib/lib$library.a"
-  put 644 "embedding/$library.linkopts" "$package/$library.linkopts"
-done
-
+package=$libdir/cmake/Permafrost
 version=$(tools/permafrost --version)
 version=${version##* }
+for library in permafrost_runtime permafrost_runtime_small; do
+  put 755 "embedding/lib$library.so.1" "$libdir/lib$library.so.1"
+  link "lib$library.so.1" "$libdir/lib$library.so"
+  put 644 "embedding/lib$library.a" "$libdir/lib$library.a"
+  put 644 "embedding/$library.linkopts" "$package/$library.linkopts"
+  put 644 - "$libdir/pkgconfig/$library.pc" <<PC
+prefix=$prefix
+libdir=\${prefix}/$libdir
+includedir=\${prefix}/include
+
+Name: $library
+Description: Runtime for frozen TensorFlow models
+Version: $version
+Libs: -L\${libdir} -l$library
+Cflags: -I\${includedir}
+PC
+done
+# Found there by the runtime if the folder is one that the dynamic linker searches.
+bundle=libpermafrost_delegates.so.1
+put 755 runtime_check/delegates/bundle/$bundle "$libdir/$bundle"
+
 IFS=. read -r major minor _ <<<"$version"
 put 644 install/PermafrostConfig.cmake "$package/PermafrostConfig.cmake"
 put 644 install/PermafrostModels.cmake "$package/PermafrostModels.cmake"

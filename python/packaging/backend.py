@@ -20,8 +20,9 @@ def _bazel(*arguments):
         raise wheel.WheelError('bazel is not installed: run script/install_deps') from error
 
 
-def build(out):
-    """Builds the package for the running interpreter and returns the path of its wheel in the folder `out`."""
+def build(out, with_delegates=False):
+    """Builds the package for the running interpreter and returns the paths of its wheel in the folder `out`, and of that of
+    the delegates if it is wanted."""
     flags = os.environ.get('PERMAFROST_BAZEL_FLAGS', '--config=release').split()
     # Resolves the link of a virtual environment, which may be temporary: Bazel would fetch the headers again.
     flags.append(f'--repo_env=PYTHON_BIN_PATH={os.path.realpath(sys.executable)}')
@@ -32,13 +33,16 @@ def build(out):
         work.mkdir()
         documents.mkdir()
         subprocess.run([built / 'tools/documents', documents], check=True)
-        return wheel.assemble([wheel.ROOT / 'python/permafrost', built / 'python/permafrost'], documents, work, out)
+        wheels = [wheel.assemble([wheel.ROOT / 'python/permafrost', built / 'python/permafrost'], documents, work, out)]
+        if with_delegates:
+            wheels.append(wheel.assemble_delegates(built / 'python/permafrost' / wheel.BUNDLE, work, out))
+        return wheels
 
 
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     """PEP 517: the wheel's file name."""
     del config_settings, metadata_directory
-    return build(wheel_directory).name
+    return build(wheel_directory)[0].name
 
 
 def build_sdist(sdist_directory, config_settings=None):

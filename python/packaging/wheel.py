@@ -1,7 +1,9 @@
-"""Makes a wheel of what Bazel has built: the package, the libraries that it needs, manual pages and completions.
+"""Makes wheels of what Bazel has built.
 
-The extension is linked to the distribution's libraries. Those that a system need not have go into the wheel, where the
-loader finds them beside the extension; patchelf says so to it.
+`permafrost` has the package, the libraries that it needs, manual pages and completions. The extension is linked to the
+distribution's libraries. Those that a system need not have go into the wheel, where the loader finds them beside the
+extension; patchelf says so to it. `permafrost-delegates` has the libraries of the delegates, which the extension loads when
+a delegate is first used.
 """
 
 import base64
@@ -17,6 +19,11 @@ import sysconfig
 import zipfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+# The package with the libraries of the delegates, beside `permafrost`, and the library that the extension opens there
+# (runtime_check/delegates/bundle/).
+DELEGATES = 'permafrost_delegates'
+BUNDLE = 'libpermafrost_delegates.so.1'
 
 # What PEP 600 lets a wheel expect of the system, as far as our libraries need it.
 SYSTEM_LIBRARIES = ('ld-linux-x86-64.so.2', 'libc.so.6', 'libdl.so.2', 'libgcc_s.so.1', 'libm.so.6', 'libpthread.so.0',
@@ -72,8 +79,10 @@ def _found(path):
     return found
 
 
-def bundle(extension, folder):
-    """Puts the libraries that `extension` needs into `folder` beside it, and makes all of them find each other there.
+def bundle(extension, folder, *places):
+    """Puts the libraries that `extension` needs into `folder`, and makes all of them find each other there.
+
+    `places` are those where the extension finds libraries, relative to its own folder.
 
     They keep their names: Debian 12's patchelf does not rename where symbols have versions. A process that has a library
     of the same name already uses that one, as it does with libraries of the system.
@@ -81,12 +90,12 @@ def bundle(extension, folder):
     Returns the paths in the system of what was taken.
     """
     taken = {name: path for name, path in _found(extension).items() if name not in SYSTEM_LIBRARIES}
-    folder.mkdir()
+    folder.mkdir(exist_ok=True)
     for name, path in taken.items():
         shutil.copyfile(path, folder / name)
         (folder / name).chmod(0o755)
         _run('patchelf', '--set-rpath', '$ORIGIN', str(folder / name))
-    _run('patchelf', '--set-rpath', f'$ORIGIN/{folder.name}', str(extension))
+    _run('patchelf', '--set-rpath', ':'.join(os.path.join('$ORIGIN', place).rstrip('/') for place in places), str(extension))
     return list(taken.values())
 
 
@@ -144,7 +153,7 @@ def licenses(paths):
 
 
 def metadata():
-    """METADATA, from pyproject.toml's description of the project."""
+    """METADATA of permafrost, from pyproject.toml's description of the project."""
     text = (ROOT / 'pyproject.toml').read_text(encoding='utf-8')
     description = re.search(r'^description = "(.*)"$', text, re.M).group(1)
     python = re.search(r'^requires-python = "(.*)"$', text, re.M).group(1)
@@ -152,7 +161,15 @@ def metadata():
     lines = ['Metadata-Version: 2.1', 'Name: permafrost', f'Version: {version()}', f'Summary: {description}',
              f'Requires-Python: {python}', 'License-File: LICENSE', 'Description-Content-Type: text/markdown']
     lines += [f'Requires-Dist: {dependency}' for dependency in dependencies]
+    # The functions that the extension calls are those of its own version's bundle.
+    lines += ['Provides-Extra: delegates', f'Requires-Dist: permafrost-delegates=={version()}; extra == "delegates"']
     return '\n'.join(lines) + '\n\n' + (ROOT / 'README.md').read_text(encoding='utf-8')
+
+
+def _metadata_of_delegates():
+    return '\n'.join(['Metadata-Version: 2.1', 'Name: permafrost-delegates', f'Version: {version()}',
+                      'Summary: The libraries of the delegates of permafrost: oneDNN and XNNPACK',
+                      'License-File: LICENSE', f'Requires-Dist: permafrost=={version()}']) + '\n'
 
 
 def _record_hash(data):
@@ -200,7 +217,7 @@ def assemble(package, documents, work, out, *, python_tag=None):
     extension = staged / ('_native' + sysconfig.get_config_var('EXT_SUFFIX'))
     (staged / '_native.so').rename(extension)
     _run('strip', '--strip-unneeded', str(extension))
-    taken = bundle(extension, staged / 'libraries')
+    taken = bundle(extension, staged / 'libraries', 'libraries', f'../{DELEGATES}')
     libraries = sorted((staged / 'libraries').iterdir())
 
     python_tag = python_tag or 'cp' + sysconfig.get_config_var('py_version_nodot')
@@ -221,14 +238,43 @@ def assemble(package, documents, work, out, *, python_tag=None):
                 files[places['.bash'] + tool] = content
         else:
             files[places[path.suffix] + path.name] = content
-    files[f'{info}/METADATA'] = (metadata().encode(), False)
-    files[f'{info}/WHEEL'] = (f'Wheel-Version: 1.0\nGenerator: permafrost\nRoot-Is-Purelib: false\nTag: {tag}\n'.encode(),
-                              False)
     scripts = ''.join(f'{tool} = permafrost.command_line:main\n' for tool in tools())
     files[f'{info}/entry_points.txt'] = (f'[console_scripts]\n{scripts}'.encode(), False)
+    return _finish('permafrost', metadata(), tag, files, taken, out)
+
+
+def assemble_delegates(library, work, out):
+    """Makes the wheel permafrost-delegates, which serves every version of Python.
+
+    Args:
+      library: the bundle, as Bazel built it.
+      work: an empty folder to work in.
+      out: the folder for the wheel.
+
+    Returns:
+      The path of the wheel.
+    """
+    staged = pathlib.Path(work) / DELEGATES
+    staged.mkdir()
+    (staged / '__init__.py').write_text('"""Libraries of the delegates of permafrost, which loads them itself."""\n',
+                                        encoding='utf-8')
+    shutil.copyfile(library, staged / BUNDLE)
+    _run('strip', '--strip-unneeded', str(staged / BUNDLE))
+    taken = bundle(staged / BUNDLE, staged, '')
+    tag = f'py3-none-{platform_tag(sorted(staged.glob("*.so*")))}'
+    files = {path.relative_to(work).as_posix(): (path.read_bytes(), '.so' in path.name) for path in sorted(staged.iterdir())}
+    return _finish(DELEGATES, _metadata_of_delegates(), tag, files, taken, out)
+
+
+def _finish(name, about, tag, files, taken, out):
+    """Writes a wheel of `files`, with the licences of the libraries `taken` from the system."""
+    info = f'{name}-{version()}.dist-info'
+    files[f'{info}/METADATA'] = (about.encode(), False)
+    files[f'{info}/WHEEL'] = (f'Wheel-Version: 1.0\nGenerator: permafrost\nRoot-Is-Purelib: false\nTag: {tag}\n'.encode(),
+                              False)
     files[f'{info}/licenses/LICENSE'] = ((ROOT / 'LICENSE').read_bytes(), False)
-    for name, path in sorted(licenses(taken).items()):
-        files[f'{info}/licenses/{name}'] = (path.read_bytes(), False)
-    wheel = pathlib.Path(out) / f'permafrost-{version()}-{tag}.whl'
+    for package, path in sorted(licenses(taken).items()):
+        files[f'{info}/licenses/{package}'] = (path.read_bytes(), False)
+    wheel = pathlib.Path(out) / f'{name}-{version()}-{tag}.whl'
     _write(wheel, files)
     return wheel

@@ -21,6 +21,7 @@ struct Row {
   DelegateInfo info;
   absl::StatusOr<std::shared_ptr<const Delegate>> (*make)(const DelegateOptions& options);
   std::string (*packing_identity)() = nullptr;  // Null for a delegate that does not keep packed weights.
+  std::string (*library_path)() = nullptr;      // Null for a delegate without a library.
 };
 
 DelegateInfo Reference() {
@@ -64,17 +65,21 @@ const std::vector<Row>& Rows() {
                          if (options.plan == nullptr) plan.precision = *PrecisionNamed(options.precision);
                          return MakeOneDnnDelegate(std::move(plan), options.packed, !options.no_winograd);
                        },
-                       &OneDnnPackingIdentity});
+                       &OneDnnPackingIdentity, &OneDnnLibraryPath});
     }
     if constexpr (selection::HoldsDelegate("opencl")) {
-      made->push_back({OpenCl(), [](const DelegateOptions&) -> absl::StatusOr<std::shared_ptr<const Delegate>> {
+      made->push_back({OpenCl(),
+                       [](const DelegateOptions&) -> absl::StatusOr<std::shared_ptr<const Delegate>> {
                          return MakeOpenClDelegate();
-                       }});
+                       },
+                       nullptr, &OpenClLibraryPath});
     }
     if constexpr (selection::HoldsDelegate("xnnpack")) {
-      made->push_back({Xnnpack(), [](const DelegateOptions&) -> absl::StatusOr<std::shared_ptr<const Delegate>> {
+      made->push_back({Xnnpack(),
+                       [](const DelegateOptions&) -> absl::StatusOr<std::shared_ptr<const Delegate>> {
                          return MakeXnnpackDelegate();
-                       }});
+                       },
+                       nullptr, &XnnpackLibraryPath});
     }
     return made;
   }();
@@ -119,6 +124,11 @@ const DelegateInfo* FindDelegateInfo(absl::string_view name) {
 std::string PackingIdentity(absl::string_view name) {
   const Row* row = FindRow(name);
   return row == nullptr || row->packing_identity == nullptr ? "" : row->packing_identity();
+}
+
+std::string DelegateLibraryPath(absl::string_view name) {
+  const Row* row = FindRow(name);
+  return row == nullptr || row->library_path == nullptr ? "" : row->library_path();
 }
 
 absl::StatusOr<std::shared_ptr<const Delegate>> MakeDelegate(absl::string_view name, const DelegateOptions& options) {

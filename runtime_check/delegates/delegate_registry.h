@@ -49,9 +49,13 @@ const DelegateInfo* FindDelegateInfo(absl::string_view name);
 // packed weights.
 std::string PackingIdentity(absl::string_view name);
 
+// Returns the path of the shared library that the delegate has loaded; empty if it has loaded none.
+std::string DelegateLibraryPath(absl::string_view name);
+
 // Creates the delegate with that name. Returns null for the reference, which runs without a delegate. Returns
 // InvalidArgument, with the list of valid values, for an unknown name or precision. Returns InvalidArgument also for a
-// missing plan.
+// missing plan, NotFound if the library of the delegate is not installed, FailedPrecondition if it cannot be loaded,
+// Unavailable if there is no device.
 absl::StatusOr<std::shared_ptr<const Delegate>> MakeDelegate(absl::string_view name, const DelegateOptions& options);
 
 }  // namespace permafrost

@@ -1,15 +1,16 @@
-"""Runs permafrost_doctor in broken environments: devices, interpreters, folders."""
+"""Runs permafrost_doctor in broken environments: libraries, devices, interpreters, folders."""
 
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import tempfile
 import unittest
 
 ROOT = pathlib.Path.cwd()
 DOCTOR = ROOT / 'tools/permafrost_doctor'
-DELEGATES = ('reference', 'onednn', 'xnnpack')
+LIBRARIES = {'onednn': 'libdnnl.so.2', 'xnnpack': 'libXNNPACK.so.0'}
 
 
 class DoctorTest(unittest.TestCase):
@@ -38,6 +39,11 @@ class DoctorTest(unittest.TestCase):
             self.assertEqual(finding['grade'] == 'ok', not finding['remedy'], finding)
         return {finding['subject']: finding for finding in answer['findings']}
 
+    def make_library(self, name, source):
+        if shutil.which('gcc') is None:
+            self.skipTest('there is no compiler')
+        subprocess.run(['gcc', '-shared', '-fPIC', '-xc', '-', '-o', self.folder / name], input=source, text=True, check=True)
+
     def make_python(self, *lines):
         path = self.folder / 'python'
         path.write_text('\n'.join(['#!/bin/sh', *lines, '']))
@@ -46,13 +52,13 @@ class DoctorTest(unittest.TestCase):
 
     def test_a_whole_installation(self):
         findings = self.findings('--python=', code=0)
-        for delegate in DELEGATES:
+        for delegate, library in LIBRARIES.items():
             self.assertEqual(findings[f'delegate {delegate}']['grade'], 'ok')
-            self.assertIn('f32', findings[f'delegate {delegate}']['found'])
+            self.assertIn(library, findings[f'delegate {delegate}']['found'])
         self.assertNotIn('Python package', findings)
         self.assertIn('glibc', findings['program']['found'])
         text = self.run_doctor('--python=').stdout
-        self.assertRegex(text, r'ok +delegate onednn +agrees with the built-in kernels')
+        self.assertRegex(text, r'ok +delegate onednn +\S+libdnnl\S+; agrees with the built-in kernels; f32')
 
     def test_no_device(self):
         finding = self.findings('--python=', code=0, OCL_ICD_VENDORS=self.folder).get('delegate opencl')
@@ -60,6 +66,60 @@ class DoctorTest(unittest.TestCase):
             self.skipTest('there is no delegate for OpenCL')
         self.assertEqual(finding['grade'], 'advice')
         self.assertIn('use another delegate', finding['remedy'])
+
+    def test_libraries_that_are_damaged(self):
+        for library in LIBRARIES.values():
+            (self.folder / library).write_text('no library')
+        findings = self.findings('--python=', code=1, LD_LIBRARY_PATH=self.folder)
+        for delegate, library in LIBRARIES.items():
+            finding = findings[f'delegate {delegate}']
+            self.assertEqual(finding['grade'], 'problem')
+            self.assertIn(library, finding['found'])
+            self.assertIn('LD_LIBRARY_PATH', finding['remedy'])
+        self.assertEqual(findings['delegate reference']['grade'], 'ok')
+
+    def test_other_tools_name_a_damaged_library(self):
+        (self.folder / 'libdnnl.so.2').write_text('no library')
+        digits = ROOT / 'tests/models/digits/digits.pb'
+        for tool, arguments in (('benchmark_model', [f'--graph={digits}', '--delegate=onednn']),
+                                ('convert_graphdef_memmapped_format', [f'--in_graph={digits}', f'--out_graph={self.folder}/model.pkg',
+                                                                       '--pack_for=onednn:f32'])):
+            result = subprocess.run([ROOT / 'tools/permafrost', tool, *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                    text=True, check=False, env={**os.environ, 'LD_LIBRARY_PATH': str(self.folder)})
+            self.assertEqual(result.returncode, 255, result.stdout)
+            self.assertIn("delegate 'onednn': libdnnl.so.2 cannot be loaded", result.stdout)
+        # The built-in kernels need no library, and --compare leaves the delegate out.
+        result = subprocess.run([ROOT / 'tools/permafrost', 'benchmark_model', f'--graph={digits}', '--compare', '--compare_time=0.1'],
+                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
+                                env={**os.environ, 'LD_LIBRARY_PATH': str(self.folder)})
+        self.assertEqual(result.returncode, 0, result.stdout)
+        self.assertRegex(result.stdout, 'onednn .* does not run: .*libdnnl.so.2 cannot be loaded')
+
+    def test_libraries_of_another_version(self):
+        self.make_library('libdnnl.so.2', 'int dnnl_version(void) { return 0; }')
+        self.make_library('libXNNPACK.so.0', 'int xnn_reshape_convolution2d_nhwc_f32(void) { return 0; }')
+        findings = self.findings('--python=', code=1, LD_LIBRARY_PATH=self.folder)
+        self.assertRegex(findings['delegate onednn']['found'], "another version: it lacks the function 'dnnl_")
+        self.assertRegex(findings['delegate xnnpack']['found'], "another version: it has the function 'xnn_reshape")
+
+    def test_a_library_that_needs_another_one(self):
+        self.make_library('libneeded.so', 'int needed(void) { return 0; }')
+        subprocess.run(['gcc', '-shared', '-fPIC', '-xc', '-', '-o', self.folder / 'libdnnl.so.2', '-Wl,--no-as-needed',
+                        '-xnone', self.folder / 'libneeded.so', '-Wl,-soname,libdnnl.so.2'], input='int x;', text=True, check=True)
+        (self.folder / 'libneeded.so').unlink()
+        finding = self.findings('--python=', code=1, LD_LIBRARY_PATH=self.folder)['delegate onednn']
+        self.assertIn('libneeded.so', finding['found'])
+
+    def test_a_library_that_cannot_be_initialised(self):
+        self.make_library('libXNNPACK.so.0', '\n'.join(
+            ['int xnn_initialize(void* a) { return 6; }'] +
+            [f'int {name}(void) {{ return 6; }}' for name in self.xnnpack_functions() if name != 'xnn_initialize']))
+        finding = self.findings('--python=', code=1, LD_LIBRARY_PATH=self.folder)['delegate xnnpack']
+        self.assertIn('out of memory', finding['found'])
+
+    def xnnpack_functions(self):
+        declared = (ROOT / 'third_party/xnnpack.BUILD').read_text().split('deferred_library(')[-1]
+        return [word for word in declared.split('"') if word.startswith(('xnn_', 'pthreadpool_')) and 'reshape' not in word]
 
     def test_temporary_folder_that_does_not_exist(self):
         finding = self.findings('--python=', code=1, TMPDIR=self.folder / 'missing')['temporary folder']

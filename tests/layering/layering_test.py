@@ -40,6 +40,7 @@ HOMES = [
     (r'dnnl|oneapi/', ['runtime_check/delegates/onednn/']),
     (r'CL/', ['runtime_check/delegates/opencl/']),
     (r'xnnpack|pthreadpool|cpuinfo', ['runtime_check/delegates/xnnpack/']),
+    (r'third_party/deferred/', ['runtime_check/delegates/', 'third_party/']),
     (r'permafrost_(delegate|custom_op)\.h$', ['runtime_check/delegates/external/', 'docs/examples/']),
     (r'permafrost_runtime\.hp?p?$', ['embedding/', 'docs/examples/']),
     (r'pybind11/|Python\.h', ['python/']),

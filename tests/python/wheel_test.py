@@ -19,9 +19,9 @@ ROOT = pathlib.Path.cwd()
 sys.path.insert(0, str(ROOT / 'python/packaging'))
 import wheel  # pylint: disable=wrong-import-position
 
-# Limits for the wheel with oneDNN, and for the wheel without delegates.
-MOST_BYTES = 25_000_000
-MOST_BYTES_WITHOUT_DELEGATES = 10_000_000
+# Limits of the two wheels.
+MOST_BYTES = 10_000_000
+MOST_BYTES_OF_DELEGATES = 20_000_000
 # Lines, and the completions of their last words.
 COMPLETIONS = (('transform_graph --in_', '--in_graph='), ('transform_graph --verify=e', '--verify=each'),
                ('permafrost sum', 'summarize'), ('permafrost transform_graph --out_g', '--out_graph='),
@@ -39,11 +39,13 @@ class WheelTest(unittest.TestCase):
             (base / name).mkdir()
         subprocess.run([ROOT / 'tools/documents', base / 'documents'], check=True)
         cls.path = wheel.assemble([ROOT / 'python/permafrost'], base / 'documents', base / 'work', base / 'out')
+        cls.delegates = wheel.assemble_delegates(ROOT / 'python/permafrost' / wheel.BUNDLE, base / 'work', base / 'out')
         # Our tests' numpy is the distribution's: nothing is downloaded.
         cls.venv = base / 'venv'
         subprocess.run([sys.executable, '-m', 'venv', '--system-site-packages', cls.venv], check=True)
-        subprocess.run([cls.venv / 'bin/pip', 'install', '--quiet', '--no-index', '--disable-pip-version-check', cls.path],
-                       check=True, env={'PATH': '/nowhere', 'HOME': str(base)})
+        subprocess.run([cls.venv / 'bin/pip', 'install', '--quiet', '--no-index', '--disable-pip-version-check',
+                        f'--find-links={cls.path.parent}', 'permafrost[delegates]'], check=True,
+                       env={'PATH': '/nowhere', 'HOME': str(base)})
 
     @classmethod
     def tearDownClass(cls):
@@ -57,17 +59,39 @@ class WheelTest(unittest.TestCase):
 
     def test_size(self):
         self.assertLess(self.path.stat().st_size, MOST_BYTES)
+        self.assertLess(self.delegates.stat().st_size, MOST_BYTES_OF_DELEGATES)
         with zipfile.ZipFile(self.path) as archive:
-            rest = sum(entry.compress_size for entry in archive.infolist()
-                       if not os.path.basename(entry.filename).startswith(OF_DELEGATES))
-        self.assertLess(rest, MOST_BYTES_WITHOUT_DELEGATES)
+            names = [os.path.basename(name) for name in archive.namelist()]
+        self.assertEqual([name for name in names if name.startswith(OF_DELEGATES)], [])
+
+    def test_without_the_delegates(self):
+        """The package works without the second wheel, and says what is missing where the system has no library either."""
+        alone = pathlib.Path(self.folder.name) / 'alone'
+        with zipfile.ZipFile(self.path) as archive:
+            archive.extractall(alone)
+        # A library of another version stands for a missing one: the distribution's cannot be hidden.
+        other = pathlib.Path(self.folder.name) / 'other'
+        other.mkdir()
+        (other / 'libdnnl.so.2').write_text('no library')
+        code = ('import sys, numpy, permafrost\n'
+                'model = permafrost.load(sys.argv[1])\n'
+                'x = numpy.zeros((1, 8, 8, 1), numpy.float32)\n'
+                'model.session().run(x)\n'
+                'try:\n'
+                '    model.session(delegate="onednn").run(x)\n'
+                'except permafrost.Error as error:\n'
+                '    print(error)\n')
+        result = subprocess.run([sys.executable, '-c', code, str((ROOT / models.DIGITS / 'digits.pb').resolve())],
+                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, cwd='/',
+                                env={'LD_LIBRARY_PATH': str(other), 'PYTHONPATH': str(alone)})
+        self.assertEqual(result.returncode, 0, result.stdout)
+        self.assertIn('libdnnl.so.2 cannot be loaded', result.stdout)
 
     def test_needs_nothing_that_a_system_need_not_have(self):
-        with zipfile.ZipFile(self.path) as archive:
-            names = archive.namelist()
-        inside = {os.path.basename(name) for name in names if '/libraries/' in name}
         site = next((self.venv / 'lib').glob('python*/site-packages/permafrost'))
-        libraries = [next(site.glob('_native.*.so'))] + list((site / 'libraries').iterdir())
+        delegates = site.parent / wheel.DELEGATES
+        libraries = [next(site.glob('_native.*.so'))] + list((site / 'libraries').iterdir()) + list(delegates.glob('*.so*'))
+        inside = {library.name for library in libraries}
         self.assertGreater(len(libraries), 10)
         for library in libraries:
             text = subprocess.run(['readelf', '--dynamic', '--wide', library], stdout=subprocess.PIPE, text=True,
@@ -76,10 +100,12 @@ class WheelTest(unittest.TestCase):
                 self.assertIn(needed, inside | set(wheel.SYSTEM_LIBRARIES), library.name)
             self.assertRegex(text, r'\$ORIGIN')
         loaded = self.run_there('python', '-c',
-                                'import permafrost; permafrost.delegates(); print(open("/proc/self/maps").read())').stdout
+                                'import sys, permafrost; permafrost.load(sys.argv[1]).session(delegate="onednn"); '
+                                'print(open("/proc/self/maps").read())',
+                                str((ROOT / models.DIGITS / 'digits.pb').resolve())).stdout
         self.assertIn('libdnnl', loaded)
-        for name in set(re.findall(r'/\S*/(lib(?:dnnl|protobuf|absl|zstd|sodium)\S*)', loaded)):
-            self.assertIn(str(site / 'libraries' / name), loaded)
+        for name in set(re.findall(r'/\S*/(lib(?:dnnl|gomp|permafrost|protobuf|absl|zstd|sodium)\S*)', loaded)):
+            self.assertIn(str((delegates if (delegates / name).exists() else site / 'libraries') / name), loaded)
 
     def test_loads_nothing_that_a_system_need_not_have(self):
         # Excludes libraries of numpy and the standard library; the others are in the wheel or covered by its tag.
@@ -242,12 +268,20 @@ class WheelTest(unittest.TestCase):
         with zipfile.ZipFile(self.path) as archive:
             names = [name for name in archive.namelist() if '/licenses/' in name]
         packages = {os.path.basename(name) for name in names}
-        self.assertTrue({'LICENSE', 'libdnnl2', 'libprotobuf32', 'libgomp1'} <= packages, packages)
+        self.assertTrue({'LICENSE', 'libprotobuf32'} <= packages, packages)
+        with zipfile.ZipFile(self.delegates) as archive:
+            packages = {os.path.basename(name) for name in archive.namelist() if '/licenses/' in name}
+        self.assertTrue({'LICENSE', 'libdnnl2', 'libgomp1'} <= packages, packages)
 
     def test_the_record_is_true(self):
+        for path in (self.path, self.delegates):
+            with self.subTest(path.name):
+                self.check_record(path)
+
+    def check_record(self, path):
         import base64
         import hashlib
-        with zipfile.ZipFile(self.path) as archive:
+        with zipfile.ZipFile(path) as archive:
             record = next(name for name in archive.namelist() if name.endswith('/RECORD'))
             rows = [line.rsplit(',', 2) for line in archive.read(record).decode().splitlines()]
             self.assertEqual({row[0] for row in rows}, set(archive.namelist()))

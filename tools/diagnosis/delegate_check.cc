@@ -132,16 +132,31 @@ absl::Status CompareWithReference(const std::shared_ptr<const Delegate>& delegat
   return absl::OkStatus();
 }
 
+// Grades a delegate that cannot be made, and says what to do.
+void SetRemedy(const absl::Status& status, Finding* finding) {
+  finding->grade = Grade::kAdvice;
+  if (absl::IsNotFound(status)) {
+    finding->remedy =
+        "install the Debian package permafrost-delegates or, for Python, 'pip install permafrost[delegates]'; until "
+        "then "
+        "use another delegate";
+  } else if (absl::IsUnavailable(status) || absl::IsUnimplemented(status)) {
+    // Devices and instruction sets that a machine need not have.
+    finding->remedy = "use another delegate, or add what is missing";
+  } else {
+    finding->grade = Grade::kProblem;
+    finding->remedy = absl::IsFailedPrecondition(status)
+                          ? "reinstall the named library, and look for another version of it in LD_LIBRARY_PATH"
+                          : "use another delegate; report it, with the output of --json";
+  }
+}
+
 Finding CheckDelegate(const DelegateInfo& info, int num_threads) {
   Finding finding{Grade::kGood, absl::StrCat("delegate ", info.name), "", ""};
   const absl::StatusOr<std::shared_ptr<const Delegate>> delegate = MakeDelegate(info.name, DelegateOptions());
   if (!delegate.ok()) {
     finding.found = std::string(delegate.status().message());
-    // Devices and instruction sets that a machine need not have.
-    const bool is_optional = absl::IsUnavailable(delegate.status()) || absl::IsUnimplemented(delegate.status());
-    finding.grade = is_optional ? Grade::kAdvice : Grade::kProblem;
-    finding.remedy = is_optional ? "use another delegate, or add what is missing"
-                                 : "use another delegate; report it, with the output of --json";
+    SetRemedy(delegate.status(), &finding);
     return finding;
   }
   const absl::Status status = CompareWithReference(*delegate, num_threads);
@@ -151,13 +166,15 @@ Finding CheckDelegate(const DelegateInfo& info, int num_threads) {
     finding.remedy = "check it with a model: validate_model --reference=MODEL --candidate=MODEL --delegate=NAME";
     return finding;
   }
+  const std::string path = DelegateLibraryPath(info.name);
   if (!status.ok()) {
     finding.grade = Grade::kProblem;
-    finding.found = std::string(status.message());
+    finding.found = absl::StrCat(status.message(), path.empty() ? "" : absl::StrCat(" (", path, ")"));
     finding.remedy = "do not use this delegate on this machine; report it, with the output of --json";
     return finding;
   }
-  finding.found = absl::StrCat("agrees with the built-in kernels; ", absl::StrJoin(SupportedPrecisions(info), ", "));
+  finding.found = absl::StrCat(path.empty() ? "" : absl::StrCat(path, "; "), "agrees with the built-in kernels; ",
+                               absl::StrJoin(SupportedPrecisions(info), ", "));
   return finding;
 }
 

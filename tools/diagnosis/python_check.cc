@@ -57,7 +57,7 @@ Finding CheckPythonPackage(const std::string& interpreter) {
     finding.found = absl::StrCat("not installed for Python ", words[1]);
     finding.remedy =
         "the tools do not need it; for the package, install a wheel into a virtual environment "
-        "(docs/guide/python.md)";
+        "(docs/guide/python.md) or the Debian package python3-permafrost";
   } else if (end->is_ok && words[0] == "present" && words.size() == 4) {
     finding.found = absl::StrCat("permafrost ", words[2], " for Python ", words[1], ", ", words[3]);
     if (words[2] != kVersion) {

@@ -46,6 +46,11 @@ absl::StatusOr<PackRequest> ParsePackRequest(absl::string_view text) {
     return absl::InvalidArgumentError(absl::StrCat("found precision '", request.precision, "', expected ",
                                                    absl::StrJoin(precisions, ", "), " or ", kAutoPrecision));
   }
+  // A delegate whose library does not load has no identity.
+  if (FindDelegateInfo(parts.first) != nullptr) {
+    const absl::Status made = MakeDelegate(parts.first, {}).status();
+    if (absl::IsNotFound(made) || absl::IsFailedPrecondition(made)) return made;
+  }
   return absl::InvalidArgumentError(absl::StrCat("found delegate '", parts.first,
                                                  "', expected one that packs weights: ", absl::StrJoin(packing, ", "),
                                                  DidYouMean(parts.first, packing)));

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "runtime_check/delegates/external/permafrost_delegate.h"
+#include "third_party/deferred/deferred_library.h"
 
 namespace permafrost {
 namespace {
@@ -22,6 +23,9 @@ std::string LastError() {
 absl::StatusOr<std::shared_ptr<const SharedLibrary>> SharedLibrary::Load(const std::string& path) {
   if (path.empty()) return absl::InvalidArgumentError("the path of a shared library is empty");
   if (access(path.c_str(), F_OK) != 0) return absl::NotFoundError(absl::StrCat("'", path, "': no such file"));
+  if (!deferred::CanLoadLibraries()) {
+    return absl::UnimplementedError(absl::StrCat("'", path, "' cannot be loaded: ", deferred::kNoLibraries));
+  }
   const std::string place = path.find('/') == std::string::npos ? absl::StrCat("./", path) : path;
   void* handle = dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {

@@ -7,10 +7,12 @@
 #include "graph/base/status.h"
 #include "runtime_check/delegates/onednn/compiled_partition.h"
 #include "runtime_check/delegates/onednn/node_kinds.h"
+#include "runtime_check/delegates/onednn/openmp.h"
 #include "runtime_check/delegates/onednn/packing.h"
 #include "runtime_check/delegates/onednn/primitives.h"
 #include "runtime_check/delegates/onednn/split_products.h"
 #include "runtime_check/delegates/onednn/weighted.h"
+#include "third_party/deferred/deferred_library.h"
 
 namespace permafrost {
 namespace {
@@ -85,6 +87,7 @@ class OneDnnDelegate final : public Delegate {
 absl::StatusOr<std::shared_ptr<const Delegate>> MakeOneDnnDelegate(PrecisionPlan plan,
                                                                    std::shared_ptr<PackedWeights> packed,
                                                                    bool uses_winograd) {
+  PF_RETURN_IF_ERROR(onednn::InitializeLibrary());
   const auto uses = [&](Precision precision) {
     return plan.precision == precision || std::any_of(plan.nodes.begin(), plan.nodes.end(),
                                                       [&](const auto& node) { return node.second == precision; });
@@ -101,6 +104,8 @@ absl::StatusOr<std::shared_ptr<const Delegate>> MakeOneDnnDelegate(PrecisionPlan
   return std::make_shared<OneDnnDelegate>(std::move(plan), std::move(packed), uses_winograd);
 }
 
-std::string OneDnnPackingIdentity() { return onednn::PackingIdentity(); }
+std::string OneDnnLibraryPath() { return deferred::OneDnn().Path(); }
+
+std::string OneDnnPackingIdentity() { return onednn::InitializeLibrary().ok() ? onednn::PackingIdentity() : ""; }
 
 }  // namespace permafrost

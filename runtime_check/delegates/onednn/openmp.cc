@@ -11,6 +11,8 @@
 
 #include "runtime_check/threads/sleeping.h"
 #include "runtime_check/threads/spin_wait.h"
+#include "third_party/deferred/deferred_library.h"
+#include "third_party/deferred/load_status.h"
 
 namespace permafrost {
 namespace onednn {
@@ -63,7 +65,8 @@ struct Library {
 
 template <typename F>
 F Next(const char* name, F otherwise) {
-  static void* const library = dlopen("libgomp.so.1", RTLD_LAZY | RTLD_NOLOAD);
+  static void* const library =
+      deferred::OpenMp().Load().empty() ? dlopen("libgomp.so.1", RTLD_LAZY | RTLD_NOLOAD) : nullptr;
   void* const found = dlsym(library == nullptr ? RTLD_NEXT : library, name);
   return found == nullptr ? otherwise : reinterpret_cast<F>(found);
 }
@@ -160,3 +163,27 @@ int omp_in_parallel() noexcept {
 }  // extern "C"
 
 #pragma GCC visibility pop
+
+namespace permafrost {
+namespace onednn {
+
+absl::Status InitializeLibrary() {
+  static const absl::Status status = [] {
+    for (deferred::Library* library : {&deferred::OneDnn(), &deferred::OpenMp()}) {
+      if (absl::Status loaded = deferred::LoadStatus(*library); !loaded.ok()) return loaded;
+    }
+#define REPLACE(function) deferred::OneDnn().Replace(#function, reinterpret_cast<void*>(&function))
+    REPLACE(GOMP_parallel);
+    REPLACE(GOMP_barrier);
+    REPLACE(omp_get_max_threads);
+    REPLACE(omp_get_num_threads);
+    REPLACE(omp_get_thread_num);
+    REPLACE(omp_in_parallel);
+#undef REPLACE
+    return absl::OkStatus();
+  }();
+  return status;
+}
+
+}  // namespace onednn
+}  // namespace permafrost

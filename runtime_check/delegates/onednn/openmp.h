@@ -9,11 +9,16 @@
 #ifndef PERMAFROST_RUNTIME_CHECK_DELEGATES_ONEDNN_OPENMP_H_
 #define PERMAFROST_RUNTIME_CHECK_DELEGATES_ONEDNN_OPENMP_H_
 
-#include "absl/status/statusor.h"
+#include "absl/status/status.h"
 #include "runtime_check/threads/team_lease.h"
 
 namespace permafrost {
 namespace onednn {
+
+// Loads oneDNN and OpenMP, and makes oneDNN call the functions of openmp.cc if it was loaded through the bundle of
+// libraries; further calls have no effect. Thread-safe. Returns NotFound if one is not installed,
+// FailedPrecondition if it cannot be loaded.
+absl::Status InitializeLibrary();
 
 // Sets OpenMP's number of threads for the calling thread, and restores it at the end of the scope. oneDNN divides the
 // work of a primitive by that number when the primitive is created, and must run it with the same number.

@@ -8,6 +8,7 @@
 #include <mutex>
 
 #include "absl/strings/str_cat.h"
+#include "third_party/deferred/deferred_library.h"
 
 namespace permafrost {
 namespace opencl {
@@ -16,6 +17,9 @@ namespace {
 constexpr char kLoader[] = "libOpenCL.so.1";
 
 absl::StatusOr<std::unique_ptr<Library>> Load(const std::string& path) {
+  if (!deferred::CanLoadLibraries()) {
+    return absl::UnavailableError(absl::StrCat("cannot load the OpenCL loader: ", deferred::kNoLibraries));
+  }
   void* const handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {
     return absl::UnavailableError(
@@ -31,6 +35,16 @@ absl::StatusOr<std::unique_ptr<Library>> Load(const std::string& path) {
   PERMAFROST_OPENCL_FUNCTIONS(FIND)
 #undef FIND
   return library;
+}
+
+struct LoadedLibraries {
+  std::mutex mutex;
+  std::map<std::string, std::unique_ptr<Library>> by_name;
+};
+
+LoadedLibraries& Loaded() {
+  static auto* const loaded = new LoadedLibraries();
+  return *loaded;
 }
 
 const char* NameOf(cl_int code) {
@@ -72,17 +86,28 @@ const char* NameOf(cl_int code) {
 }  // namespace
 
 absl::StatusOr<const Library*> LoadLibrary(const std::string& path) {
-  static auto* const mutex = new std::mutex();
-  static auto* const loaded = new std::map<std::string, std::unique_ptr<Library>>();
   const std::string name = path.empty() ? kLoader : path;
-  const std::lock_guard<std::mutex> lock(*mutex);
-  std::unique_ptr<Library>& library = (*loaded)[name];
+  LoadedLibraries& loaded = Loaded();
+  const std::lock_guard<std::mutex> lock(loaded.mutex);
+  std::unique_ptr<Library>& library = loaded.by_name[name];
   if (library == nullptr) {
     absl::StatusOr<std::unique_ptr<Library>> made = Load(name);
     if (!made.ok()) return made.status();
     library = *std::move(made);
   }
   return library.get();
+}
+
+std::string LoadedLibraryPath() {
+  LoadedLibraries& loaded = Loaded();
+  const std::lock_guard<std::mutex> lock(loaded.mutex);
+  const auto found = loaded.by_name.find(kLoader);
+  Dl_info info;
+  if (found == loaded.by_name.end() || found->second == nullptr ||
+      dladdr(reinterpret_cast<void*>(found->second->GetPlatformIDs), &info) == 0) {
+    return "";
+  }
+  return info.dli_fname;
 }
 
 absl::Status ToStatus(cl_int code, absl::string_view call) {

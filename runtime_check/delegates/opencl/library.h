@@ -59,6 +59,9 @@ struct Library {
 // function. Thread-safe.
 absl::StatusOr<const Library*> LoadLibrary(const std::string& path);
 
+// Returns the path of libOpenCL.so.1, empty if it is not loaded. Thread-safe.
+std::string LoadedLibraryPath();
+
 // Converts an error code. An error message names `call`, and the constant of OpenCL. Lack of memory is
 // ResourceExhausted, a lost device Unavailable, and any other error Internal.
 absl::Status ToStatus(cl_int code, absl::string_view call);

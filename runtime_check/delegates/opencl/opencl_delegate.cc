@@ -101,4 +101,6 @@ absl::StatusOr<std::shared_ptr<const Delegate>> MakeOpenClDelegate(const OpenClO
   return std::make_shared<const OpenClDelegate>(std::move(device));
 }
 
+std::string OpenClLibraryPath() { return opencl::LoadedLibraryPath(); }
+
 }  // namespace permafrost

@@ -21,6 +21,9 @@ struct OpenClOptions {
 // all work on the device, and ignores numbers of threads.
 absl::StatusOr<std::shared_ptr<const Delegate>> MakeOpenClDelegate(const OpenClOptions& options = {});
 
+// Returns the path of the ICD loader, empty if it is not loaded.
+std::string OpenClLibraryPath();
+
 }  // namespace permafrost
 
 #endif  // PERMAFROST_RUNTIME_CHECK_DELEGATES_OPENCL_OPENCL_DELEGATE_H_

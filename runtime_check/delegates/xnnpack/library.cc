@@ -5,6 +5,9 @@
 #include <stdlib.h>
 
 #include "absl/strings/str_cat.h"
+#include "runtime_check/delegates/xnnpack/pools.h"
+#include "third_party/deferred/deferred_library.h"
+#include "third_party/deferred/load_status.h"
 
 namespace permafrost {
 namespace xnnpack {
@@ -78,7 +81,11 @@ absl::Status ToStatus(enum xnn_status status, absl::string_view call) {
 absl::Status InitializeLibrary() {
   static const struct xnn_allocator allocator = {nullptr,     &Allocate,        &Reallocate,
                                                  &Deallocate, &AllocateAligned, &Deallocate};
-  static const absl::Status status = ToStatus(xnn_initialize(&allocator), "to initialise");
+  static const absl::Status status = [] {
+    if (absl::Status loaded = deferred::LoadStatus(deferred::Xnnpack()); !loaded.ok()) return loaded;
+    UsePoolsOfLeases();
+    return ToStatus(xnn_initialize(&allocator), "to initialise");
+  }();
   return status;
 }
 

@@ -12,8 +12,8 @@
 namespace permafrost {
 namespace xnnpack {
 
-// Initializes XNNPACK; further calls have no effect. Thread-safe. Returns Unimplemented on a processor that it does not
-// support.
+// Loads and initializes XNNPACK; further calls have no effect. Thread-safe. Returns NotFound if the library is not
+// installed, FailedPrecondition if it cannot be loaded, Unimplemented on a processor that it does not support.
 absl::Status InitializeLibrary();
 
 // Converts a status of the library; an error message names `call`.

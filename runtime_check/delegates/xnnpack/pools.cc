@@ -19,6 +19,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "runtime_check/threads/thread_lane.h"
+#include "third_party/deferred/deferred_library.h"
 
 namespace permafrost {
 namespace xnnpack {
@@ -38,7 +39,8 @@ pthreadpool_t PoolOfLeases() {
 
 // Returns the function of pthreadpool behind the one of the same name in this file.
 void* Next(const char* name) {
-  static void* const library = dlopen("libpthreadpool.so.0", RTLD_LAZY | RTLD_NOLOAD);
+  static void* const library =
+      deferred::Xnnpack().Load().empty() ? dlopen("libpthreadpool.so.0", RTLD_LAZY | RTLD_NOLOAD) : nullptr;
   return dlsym(library == nullptr ? RTLD_NEXT : library, name);
 }
 
@@ -268,3 +270,32 @@ void pthreadpool_parallelize_6d_tile_2d(pthreadpool_t pool, pthreadpool_task_6d_
 #pragma GCC visibility pop
 
 #undef PASS_ON
+
+namespace permafrost {
+namespace xnnpack {
+
+void UsePoolsOfLeases() {
+// The header overloads the names, so the functions are named as the linker does.
+#define REPLACE(function)                                          \
+  do {                                                             \
+    extern char address_of_##function[] __asm__(#function);        \
+    deferred::Xnnpack().Replace(#function, address_of_##function); \
+  } while (false)
+  REPLACE(pthreadpool_get_threads_count);
+  REPLACE(pthreadpool_parallelize_1d);
+  REPLACE(pthreadpool_parallelize_1d_tile_1d);
+  REPLACE(pthreadpool_parallelize_2d);
+  REPLACE(pthreadpool_parallelize_2d_tile_1d);
+  REPLACE(pthreadpool_parallelize_2d_tile_2d);
+  REPLACE(pthreadpool_parallelize_3d);
+  REPLACE(pthreadpool_parallelize_3d_tile_2d);
+  REPLACE(pthreadpool_parallelize_4d);
+  REPLACE(pthreadpool_parallelize_4d_tile_2d);
+  REPLACE(pthreadpool_parallelize_5d);
+  REPLACE(pthreadpool_parallelize_5d_tile_2d);
+  REPLACE(pthreadpool_parallelize_6d_tile_2d);
+#undef REPLACE
+}
+
+}  // namespace xnnpack
+}  // namespace permafrost

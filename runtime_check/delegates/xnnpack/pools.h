@@ -18,6 +18,9 @@
 namespace permafrost {
 namespace xnnpack {
 
+// Makes XNNPACK call the functions of pools.cc if it was loaded through the bundle of libraries.
+void UsePoolsOfLeases();
+
 // Threads for one run of a partition on the calling thread. At most one exists per thread at a time.
 class PoolLease {
  public:

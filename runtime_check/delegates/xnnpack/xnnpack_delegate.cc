@@ -8,6 +8,7 @@
 #include "runtime_check/delegates/xnnpack/library.h"
 #include "runtime_check/delegates/xnnpack/operator.h"
 #include "runtime_check/delegates/xnnpack/translate.h"
+#include "third_party/deferred/deferred_library.h"
 
 namespace permafrost {
 namespace xnnpack {
@@ -46,6 +47,8 @@ class XnnpackDelegate final : public Delegate {
 
 }  // namespace
 }  // namespace xnnpack
+
+std::string XnnpackLibraryPath() { return deferred::Xnnpack().Path(); }
 
 absl::StatusOr<std::shared_ptr<const Delegate>> MakeXnnpackDelegate() {
   PF_RETURN_IF_ERROR(xnnpack::InitializeLibrary());

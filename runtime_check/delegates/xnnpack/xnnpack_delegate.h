@@ -3,6 +3,7 @@
 #define PERMAFROST_RUNTIME_CHECK_DELEGATES_XNNPACK_XNNPACK_DELEGATE_H_
 
 #include <memory>
+#include <string>
 
 #include "absl/status/statusor.h"
 #include "runtime_check/delegate.h"
@@ -15,6 +16,9 @@ namespace permafrost {
 // finite numbers: its Run returns InvalidArgument if an input has NaN or infinity. Nodes that produce NaN from finite
 // numbers are rejected at compile time. A sum that overflows inside the partition is not detected.
 absl::StatusOr<std::shared_ptr<const Delegate>> MakeXnnpackDelegate();
+
+// Returns the path of XNNPACK, empty if it is not loaded.
+std::string XnnpackLibraryPath();
 
 }  // namespace permafrost
 
