@@ -5,12 +5,28 @@ PERMAFROST_BAZEL_FLAGS, separated by blanks, are given to Bazel instead of --con
 
 import os
 import pathlib
+import platform
 import subprocess
 import sys
 import tarfile
 import tempfile
 
 import wheel
+
+
+# pybind11 2.10, of Debian 12, supports no older and no newer ones.
+_OLDEST_PYTHON, _NEWEST_PYTHON = (3, 9), (3, 11)
+_PROCESSORS = ('x86_64', 'aarch64')
+
+
+def check_interpreter(implementation, version, system, processor):
+    """Raises WheelError unless the package can be built for such an interpreter."""
+    expected = (f'CPython {".".join(map(str, _OLDEST_PYTHON))} to {".".join(map(str, _NEWEST_PYTHON))} for Linux on '
+                f'{" or ".join(_PROCESSORS)}')
+    found = f'{implementation} {".".join(map(str, version))} for {system} on {processor}'
+    if (implementation, system) != ('cpython', 'linux') or not _OLDEST_PYTHON <= version <= _NEWEST_PYTHON or \
+            processor not in _PROCESSORS:
+        raise wheel.WheelError(f'the package cannot be built for this interpreter: found {found}, expected {expected}')
 
 
 def _bazel(*arguments):
@@ -23,6 +39,7 @@ def _bazel(*arguments):
 def build(out, with_delegates=False):
     """Builds the package for the running interpreter and returns the paths of its wheel in the folder `out`, and of that of
     the delegates if it is wanted."""
+    check_interpreter(sys.implementation.name, sys.version_info[:2], sys.platform, platform.machine())
     flags = os.environ.get('PERMAFROST_BAZEL_FLAGS', '--config=release').split()
     # Resolves the link of a virtual environment, which may be temporary: Bazel would fetch the headers again.
     flags.append(f'--repo_env=PYTHON_BIN_PATH={os.path.realpath(sys.executable)}')

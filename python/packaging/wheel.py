@@ -26,7 +26,7 @@ DELEGATES = 'permafrost_delegates'
 BUNDLE = 'libpermafrost_delegates.so.1'
 
 # What PEP 600 lets a wheel expect of the system, as far as our libraries need it.
-SYSTEM_LIBRARIES = ('ld-linux-x86-64.so.2', 'libc.so.6', 'libdl.so.2', 'libgcc_s.so.1', 'libm.so.6', 'libpthread.so.0',
+SYSTEM_LIBRARIES = ('ld-linux-aarch64.so.1', 'ld-linux-x86-64.so.2', 'libc.so.6', 'libdl.so.2', 'libgcc_s.so.1', 'libm.so.6', 'libpthread.so.0',
                     'librt.so.1', 'libstdc++.so.6')
 
 # The glibc (2.N) of the first manylinux whose libraries of the compiler have the symbols up to a version, as auditwheel's

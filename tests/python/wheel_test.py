@@ -5,6 +5,7 @@ import pathlib
 import pty
 import re
 import select
+import shutil
 import signal
 import subprocess
 import sys
@@ -17,6 +18,7 @@ import models
 
 ROOT = pathlib.Path.cwd()
 sys.path.insert(0, str(ROOT / 'python/packaging'))
+import backend  # pylint: disable=wrong-import-position
 import wheel  # pylint: disable=wrong-import-position
 
 # Limits of the two wheels.
@@ -160,6 +162,36 @@ class WheelTest(unittest.TestCase):
                 'print(permafrost.__version__)\n')
         result = self.run_there('python', '-c', code, str(model.resolve()))
         self.assertEqual((result.returncode, result.stdout), (0, wheel.version() + '\n'))
+
+    def test_another_interpreter(self):
+        """A package of another Python, and an old system, are named."""
+        site = next((self.venv / 'lib').glob('python*/site-packages/permafrost'))
+        copy = pathlib.Path(self.folder.name) / 'copy'
+        shutil.copytree(site, copy / 'permafrost', ignore=shutil.ignore_patterns('_native.*.so', 'libraries', '__pycache__'))
+
+        def message():
+            result = self.run_there('python', '-c', 'import sys; sys.path.insert(0, sys.argv[1]); import permafrost', str(copy))
+            self.assertEqual(result.returncode, 1)
+            return result.stdout.splitlines()[-1]
+
+        self.assertRegex(message(), r"ImportError: the package permafrost in '.*/copy/permafrost' is not built: found no _native\.")
+        (copy / 'permafrost/_native.cpython-39-riscv64-linux-gnu.so').touch()
+        self.assertRegex(message(), r'is built for cpython-39-riscv64-linux-gnu, found cpython-3\d+-\S+; install a wheel')
+        code = ('import permafrost._loading as loading\n'
+                "old = ImportError(\"/lib/libc.so.6: version `GLIBC_2.36' not found (required by _native.so)\")\n"
+                'print(loading._explained("permafrost._native", old, "/"))\n'
+                'print(loading._explained("permafrost._native", ImportError("another reason"), "/"))\n')
+        lines = self.run_there('python', '-c', code).stdout.splitlines()
+        self.assertRegex(lines[0], r"newer system libraries .*GLIBC_2\.36' not found .*; use a newer system")
+        self.assertEqual(lines[1], 'another reason')
+
+    def test_builds_for_no_other_interpreter(self):
+        backend.check_interpreter('cpython', (3, 11), 'linux', 'x86_64')
+        for other in (('cpython', (3, 8), 'linux', 'x86_64'), ('cpython', (3, 12), 'linux', 'x86_64'),
+                      ('pypy', (3, 9), 'linux', 'x86_64'), ('cpython', (3, 11), 'darwin', 'x86_64'),
+                      ('cpython', (3, 11), 'linux', 'riscv64')):
+            with self.assertRaisesRegex(wheel.WheelError, r'found \w+ 3\.\d+ for \w+ on \w+, expected CPython 3\.9 to 3\.11'):
+                backend.check_interpreter(*other)
 
     def test_tools_are_on_the_path(self):
         self.assertGreater(len(wheel.tools()), 12)
