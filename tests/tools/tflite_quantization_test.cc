@@ -117,7 +117,7 @@ TEST(TfliteQuantizationTest, WritesTheOtherModes) {
 }
 
 TEST(TfliteQuantizationTest, FollowsNamedMethods) {
-  for (const char* rounding : {"none", "nearest", "gptq", "adaround", "descent"}) {
+  for (const char* rounding : {"none", "nearest", "gptq", "adaround", "descent", "sequential"}) {
     SCOPED_TRACE(rounding);
     TfliteFlags flags = FlagsFor("int8");
     flags.rounding = rounding;

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <memory>
@@ -148,6 +149,108 @@ TEST(WeightRoundingTest, AddsProductsOfAllSamples) {
   }
 }
 
+// What inputs lack, for samples that are added at once, one by one and by two objects.
+TEST(WeightRoundingTest, AddsShiftsOfAllSamples) {
+  constexpr int kWidth = 5;
+  std::mt19937 random(4);
+  std::normal_distribution<float> normal(0, 1);
+  for (const int count : {1, 8, 21}) {
+    std::vector<float> samples(static_cast<size_t>(count * kWidth)), originals(samples.size());
+    for (size_t i = 0; i < samples.size(); ++i) {
+      originals[i] = normal(random);
+      samples[i] = 0.8f * originals[i] + 0.1f * normal(random) + 0.3f;
+    }
+    InputMoments all(kWidth, true, true), first(kWidth, true, true), second(kWidth, true, true);
+    for (int s = 0; s < count; ++s) {
+      const size_t at = static_cast<size_t>(s * kWidth);
+      all.Add(&samples[at], &originals[at]);
+      (s % 3 == 0 ? first : second).Add(&samples[at], &originals[at]);
+    }
+    for (InputMoments* moments : {&all, &first, &second}) moments->Finish();
+    first.Merge(second);
+    EXPECT_EQ(first.count(), count);
+    for (int j = 0; j < kWidth; ++j) {
+      double shift = 0;
+      for (int s = 0; s < count; ++s) {
+        shift += static_cast<double>(originals[s * kWidth + j] - samples[s * kWidth + j]) / count;
+      }
+      EXPECT_NEAR(all.mean_shift(j), shift, 1e-5);
+      EXPECT_NEAR(first.mean_shift(j), shift, 1e-5);
+      for (int i = 0; i < kWidth; ++i) {
+        double product = 0;
+        for (int s = 0; s < count; ++s) {
+          product += samples[s * kWidth + i] *
+                     static_cast<double>(originals[s * kWidth + j] - samples[s * kWidth + j]) / count;
+        }
+        EXPECT_NEAR(all.shift_covariance(i, j), product - all.mean(i) * shift, 1e-4) << count << " " << i << " " << j;
+        EXPECT_NEAR(first.shift_covariance(i, j), product - all.mean(i) * shift, 1e-4);
+      }
+    }
+  }
+}
+
+// Inputs that a quantised model has changed: `gain` and `offset` change all alike, `noise` by chance.
+class ShiftedProducts {
+ public:
+  static constexpr int kWidth = 16, kChannels = 4, kSamples = 300;
+
+  ShiftedProducts(float gain, float offset, float noise)
+      : weights_(kWidth * kChannels), originals_(kSamples * kWidth), samples_(originals_.size()) {
+    std::mt19937 random(5);
+    std::normal_distribution<float> normal(0, 1);
+    for (float& weight : weights_) weight = normal(random);
+    for (int s = 0; s < kSamples; ++s) {
+      const float common = normal(random);
+      for (int k = 0; k < kWidth; ++k) {
+        const size_t i = static_cast<size_t>(s * kWidth + k);
+        originals_[i] = 1 + common + normal(random);
+        samples_[i] = gain * originals_[i] + offset + noise * normal(random);
+      }
+    }
+  }
+
+  RoundedWeights Round(bool makes_up) const {
+    CodeGrid grid;
+    std::array<InputMoments, 2> halves = {InputMoments(kWidth, true, true), InputMoments(kWidth, true, true)};
+    InputMoments all(kWidth, true);
+    for (int s = 0; s < kSamples / 2; ++s) {  // The other half judges.
+      halves[s % 2].Add(&samples_[s * kWidth], &originals_[s * kWidth]);
+      all.Add(&samples_[s * kWidth]);
+    }
+    for (InputMoments* moments : {&halves[0], &halves[1], &all}) moments->Finish();
+    return makes_up ? RoundForShiftedInputs(weights_, kChannels, halves, grid, RoundingMethod::kDescent)
+                    : RoundForInputs(weights_, kChannels, all, grid, RoundingMethod::kDescent);
+  }
+
+  // The error of products with the samples that were not used, as a part of the original products.
+  double Error(const RoundedWeights& rounded) const {
+    double noise = 0, signal = 0;
+    for (int s = kSamples / 2; s < kSamples; ++s) {
+      for (int c = 0; c < kChannels; ++c) {
+        double wanted = 0, found = rounded.corrections[c];
+        for (int k = 0; k < kWidth; ++k) {
+          wanted += static_cast<double>(weights_[k * kChannels + c]) * originals_[s * kWidth + k];
+          found += static_cast<double>(rounded.codes[k * kChannels + c]) * rounded.scales[c] * samples_[s * kWidth + k];
+        }
+        noise += (wanted - found) * (wanted - found);
+        signal += wanted * wanted;
+      }
+    }
+    return std::sqrt(noise / signal);
+  }
+
+ private:
+  std::vector<float> weights_, originals_, samples_;
+};
+
+TEST(WeightRoundingTest, WeightsAndBiasesMakeUpForShifts) {
+  const ShiftedProducts systematic(0.8f, 0.3f, 0.02f);
+  EXPECT_LT(systematic.Error(systematic.Round(true)), 0.2 * systematic.Error(systematic.Round(false)));
+  // Noise cannot be made up for, and must not make weights worse.
+  const ShiftedProducts noisy(1, 0, 0.3f);
+  EXPECT_LT(noisy.Error(noisy.Round(true)), 1.02 * noisy.Error(noisy.Round(false)));
+}
+
 TEST(WeightRoundingTest, SurvivesDegenerateInputs) {
   InputMoments moments(3, true);
   const float zeros[3] = {0, 0, 0}, nan[3] = {NAN, 0, 0};
@@ -244,6 +347,20 @@ TEST_F(CalibratedPassTest, CodesChosenByInputsAreBetterAndReplayed) {
     Run(absl::StrCat(plain, block, ", rounding=descent)"));
     EXPECT_EQ(calibration_, text);
   }
+}
+
+TEST_F(CalibratedPassTest, LayersMakeUpForThoseBefore) {
+  const std::string call = "quantize_weights(bits=4, per_channel=true, minimum_size=256, rounding=";
+  const double descent = Error(*Run(absl::StrCat(call, "descent)")));
+  const std::unique_ptr<Graph> sequential = Run(absl::StrCat(call, "sequential)"));
+  EXPECT_LT(Error(*sequential), 0.9 * descent);
+  const std::string text = calibration_;
+  const std::unique_ptr<Graph> replayed =
+      Run("quantize_weights(bits=4, per_channel=true, minimum_size=256, calibration=file)");
+  EXPECT_EQ(Error(*replayed), Error(*sequential));
+  threads_ = 3;
+  Run(absl::StrCat(call, "sequential)"));
+  EXPECT_EQ(calibration_, text);
 }
 
 TEST_F(CalibratedPassTest, EqualisedChannelsComputeTheSame) {

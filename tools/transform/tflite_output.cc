@@ -201,7 +201,7 @@ void AddTfliteQuantizationFlags(TfliteFlags* tflite, FlagTable* flags) {
                    "change the distribution or the values least. auto: by measurement.");
   flags->AddChoice("rounding", &tflite->rounding, roundings,
                    "Choice of the codes of weights: by the weights alone, or by inputs (see the pass quantize_weights) "
-                   "with corrected biases. auto: by measurement.");
+                   "with corrected biases. auto: by measurement, sequential only if others have an error above 1%.");
   flags->AddChoice("equalize", &tflite->equalization, equalizations,
                    "Scale channels between layers first (see the pass equalize_channels). auto: by measurement.");
   flags->Add("min_sqnr", &tflite->min_sqnr_db, "DB",

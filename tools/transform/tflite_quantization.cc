@@ -6,6 +6,7 @@
 #include <limits>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -40,6 +41,10 @@ constexpr double kNoiseOfRuined = 1.5;
 // equalised channels were taken for selfie, with half the error on one input and twice on another.
 constexpr double kClearlyBetter = 0.9;
 
+// Nothing further is tried if the mean of the outputs' relative rms errors is at most this. What is beyond needs more
+// work than the conversion itself.
+constexpr double kGoodEnough = 0.01;
+
 class Chooser {
  public:
   Chooser(const Graph& prepared, const std::vector<InputSet>& inputs, const Verifier& verifier,
@@ -51,11 +56,24 @@ class Chooser {
     const bool can_measure = verifier_.why_not().empty();
     if (!can_measure) result.notes.push_back(absl::StrCat("layers were not measured: ", verifier_.why_not()));
     double least = std::numeric_limits<double>::infinity();
+    std::vector<std::unique_ptr<Candidates>> all;
     for (const std::string& call : EqualizationCalls(can_measure)) {
-      PF_ASSIGN_OR_RETURN(Candidates candidates, Prepare(call));
-      if (candidates.graph == nullptr) continue;
-      PF_RETURN_IF_ERROR(Measure(std::move(candidates), can_measure, &least, &result));
+      if (least <= kGoodEnough) break;
+      PF_ASSIGN_OR_RETURN(std::unique_ptr<Candidates> candidates, Prepare(call));
+      if (candidates == nullptr) continue;
+      PF_RETURN_IF_ERROR(Measure(candidates.get(), can_measure, Roundings(result), &least, &result));
+      all.push_back(std::move(candidates));
     }
+    if (quantization_.rounding == "auto" && can_measure) {
+      // It takes the most time, and comes last. Equalised channels may be better with it although they were not
+      // without.
+      for (const std::unique_ptr<Candidates>& candidates : all) {
+        if (least <= kGoodEnough) break;
+        if (candidates->replaces_relu6 && candidates.get() != chosen_) continue;
+        PF_RETURN_IF_ERROR(Measure(candidates.get(), can_measure, {"sequential"}, &least, &result));
+      }
+    }
+    if (chosen_ != nullptr) result.equalized = std::move(chosen_->equalized);
     graph_ = result.equalized != nullptr ? result.equalized.get() : &prepared_;
     ranges_ = result.ranges;
     if (can_measure && quantization_.min_sqnr_db >= 0) {
@@ -76,6 +94,7 @@ class Chooser {
     const Graph* graph = nullptr;
     std::unique_ptr<Graph> equalized;
     std::string call;
+    bool replaces_relu6 = false;
     std::string channels;  // Lines that the call reads.
     std::vector<TensorRange> ranges;
   };
@@ -89,14 +108,16 @@ class Chooser {
       return absl::StrCat("equalize_channels(by=", by, ", relu6=", relu6, ")");
     };
     if (wanted == "none" || (wanted == "auto" && (!can_measure || quantization_.mode != "int8"))) return {""};
-    if (wanted != "auto") return {call(wanted, "relu")};
+    if (wanted != "auto") return {call(wanted, wanted == "weights" ? "relu" : "keep")};
     return {"", call("activations", "keep"), call("activations", "relu")};
   }
 
-  // Equalises the channels, and finds ranges. Without a graph if the pass changes nothing.
-  absl::StatusOr<Candidates> Prepare(const std::string& call) const {
-    Candidates candidates;
+  // Equalises the channels, and finds ranges. Null if the pass changes nothing.
+  absl::StatusOr<std::unique_ptr<Candidates>> Prepare(const std::string& call) const {
+    auto result = std::make_unique<Candidates>();
+    Candidates& candidates = *result;
     candidates.call = call;
+    candidates.replaces_relu6 = absl::StrContains(call, "relu6=relu");
     candidates.graph = &prepared_;
     if (!call.empty()) {
       candidates.equalized = prepared_.Clone();
@@ -110,7 +131,7 @@ class Chooser {
       };
       PF_ASSIGN_OR_RETURN(const std::vector<PassReport> reports, RunPipeline(&candidates.equalized, calls, &context));
       for (const PassReport& report : reports) {
-        if (report.rewrites == 0 && quantization_.equalization == "auto") return Candidates();
+        if (report.rewrites == 0 && quantization_.equalization == "auto") return std::unique_ptr<Candidates>();
       }
       candidates.graph = candidates.equalized.get();
     }
@@ -120,44 +141,59 @@ class Chooser {
       candidates.ranges = *std::move(ranges);
       PF_RETURN_IF_ERROR(Override(&candidates.ranges));
     }
-    return candidates;
+    return result;
   }
 
-  // Returns the lines of rounded weights. Empty for "none".
-  absl::StatusOr<std::string> WeightsText(const Graph& graph, const std::string& rounding) const {
+  // Returns the lines of rounded weights for the graph that is quantised. Empty for "none". `ranges` are the lines of
+  // ranges.
+  absl::StatusOr<std::string> WeightsText(const std::string& rounding, const std::string& ranges) {
     if (rounding == "none") return std::string();
     WeightRoundingSettings settings;
     settings.mode = quantization_.mode;
     settings.num_threads = quantization_.num_threads;
     PF_ASSIGN_OR_RETURN(settings.method, ParseRoundingMethod(rounding));
-    return RoundedWeightsText(graph, inputs_, options_, settings);
+    if (settings.method != RoundingMethod::kSequential) {
+      return RoundedWeightsText(*graph_, inputs_, options_, settings);
+    }
+    return WeightsRoundedInSequence(*graph_, inputs_, options_, settings, [&](const std::string& lines) {
+      ranges_ = ranges + lines;
+      return Quantized({}, "float");
+    });
   }
 
-  // Quantises by each combination of ranges and rounding, and keeps the one with the smallest error in `result`.
-  absl::Status Measure(Candidates candidates, bool can_measure, double* least, QuantizedModel* result) {
-    graph_ = candidates.graph;
+  // Returns the roundings to be compared, after those that led to `result`.
+  std::vector<std::string> Roundings(const QuantizedModel& result) const {
+    if (quantization_.rounding != "auto") return {quantization_.rounding};
+    // Equalised channels are compared with the best choice without them.
+    if (!result.rounding.empty()) return {result.rounding};
+    return {"descent", "none"};
+  }
+
+  // Quantises by each combination of ranges and rounding, and keeps the one with the smallest error in `result` and
+  // chosen_.
+  absl::Status Measure(Candidates* candidates, bool can_measure, const std::vector<std::string>& roundings,
+                       double* least, QuantizedModel* result) {
+    graph_ = candidates->graph;
     std::vector<std::string> methods = {""};
     if (HasRanges()) {
       methods = {"minmax", "percentile99.99", "mse"};
       if (quantization_.mode == "int16x8") methods = {"minmax"};
       if (quantization_.ranges != "auto") methods = {quantization_.ranges};
     }
-    std::vector<std::string> roundings = {"descent", "none"};
-    if (quantization_.rounding != "auto") roundings = {quantization_.rounding};
-    if (!candidates.call.empty() && !result->rounding.empty()) {
-      // Equalised channels are compared with the best choice without them.
-      roundings = {result->rounding};
-      if (HasRanges()) methods = {result->range_method};
-    }
-    bool is_kept = false;
+    if (!result->rounding.empty() && HasRanges()) methods = {result->range_method};
     for (const std::string& rounding : roundings) {
-      PF_ASSIGN_OR_RETURN(const std::string weights, WeightsText(*graph_, rounding));
+      std::string weights;
       for (const std::string& method : methods) {
-        ranges_ = weights;
+        std::string ranges;
         if (!method.empty()) {
           PF_ASSIGN_OR_RETURN(const RangeMethod range_method, RangeMethodOf(method));
-          ranges_ = absl::StrCat(RangesText(candidates.ranges, range_method), weights);
+          ranges = RangesText(candidates->ranges, range_method);
         }
+        // Codes depend on ranges only if they are chosen in the quantised model.
+        if (weights.empty() || rounding == "sequential") {
+          PF_ASSIGN_OR_RETURN(weights, WeightsText(rounding, ranges));
+        }
+        ranges_ = absl::StrCat(ranges, weights);
         double error = std::numeric_limits<double>::max();
         Trial trial;
         if (can_measure) {
@@ -165,17 +201,19 @@ class Chooser {
           error = ErrorOf(trial.verdict);
         }
         // Few inputs show small differences by chance. So the first choice stays unless another one is clearly better.
-        if (error >= kClearlyBetter * *least) continue;
-        *least = error;
-        is_kept = true;
+        const bool is_first = result->rounding.empty();
+        if (!(error < kClearlyBetter * *least) && !is_first) continue;
+        *least = std::isnan(error) ? std::numeric_limits<double>::infinity() : error;
+        chosen_ = candidates;
         best_ = std::move(trial);
-        result->ranges = candidates.call.empty() ? ranges_ : candidates.channels + ranges_;
+        result->ranges = candidates->call.empty() ? ranges_ : candidates->channels + ranges_;
         result->range_method = method;
         result->rounding = rounding;
-        result->equalization = candidates.call;
+        result->equalization = candidates->call;
+        if (*least <= kGoodEnough) break;
       }
+      if (*least <= kGoodEnough) break;
     }
-    if (is_kept) result->equalized = std::move(candidates.equalized);
     return absl::OkStatus();
   }
 
@@ -301,6 +339,7 @@ class Chooser {
   const SessionOptions& options_;
   const TfliteQuantization& quantization_;
   std::string ranges_;
+  Candidates* chosen_ = nullptr;  // Of the best choice so far.
   Trial best_;  // The candidate that was chosen, with all layers quantised. Empty if none was measured.
 };
 

@@ -7,7 +7,10 @@
 #ifndef PERMAFROST_TOOLS_TRANSFORM_WEIGHT_ROUNDING_H_
 #define PERMAFROST_TOOLS_TRANSFORM_WEIGHT_ROUNDING_H_
 
+#include <array>
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -25,23 +28,38 @@ namespace permafrost {
 // because the matrix is larger than the caches. Not thread-safe.
 class InputMoments {
  public:
-  // With `has_products` false, only means and variances are kept.
-  InputMoments(int64_t width, bool has_products);
-  void Add(const float* sample);
+  // With `has_products` false, only means and variances are kept. With `has_shifts`, what the inputs lack of those of
+  // the original model is kept as well: its mean and, with products, its covariance with the inputs.
+  explicit InputMoments(int64_t width, bool has_products, bool has_shifts = false);
+  // `original`: the same inputs in the original model; null without shifts. Samples that are not finite are skipped.
+  void Add(const float* sample, const float* original = nullptr);
   int64_t width() const { return static_cast<int64_t>(sums_.size()); }
   int64_t count() const { return count_; }
   bool has_products() const { return !products_.empty(); }
   double mean(int64_t i) const { return count_ == 0 ? 0 : sums_[static_cast<size_t>(i)] / static_cast<double>(count_); }
   // REQUIRES: Finish was called after the last sample.
   double covariance(int64_t i, int64_t j) const;
+  bool has_shifts() const { return !shift_sums_.empty(); }
+  // The mean of what input i lacks; 0 without shifts.
+  double mean_shift(int64_t i) const {
+    return count_ == 0 || shift_sums_.empty() ? 0 : shift_sums_[static_cast<size_t>(i)] / static_cast<double>(count_);
+  }
+  // False also for widths above 1024.
+  bool has_shift_products() const { return !shift_products_.empty(); }
+  // The covariance of input i with what input j lacks. REQUIRES: has_shift_products(), and Finish was called.
+  double shift_covariance(int64_t i, int64_t j) const;
   // Adds the products of the samples that are waiting.
   void Finish();
+  // Adds all samples of `other`, whose settings are the same. REQUIRES: Finish was called for both.
+  void Merge(const InputMoments& other);
 
  private:
   int64_t count_ = 0;
   std::vector<double> sums_, squares_;
   std::vector<float> products_;  // Of the upper triangle, in rows of `width`; empty if not kept.
-  std::vector<float> waiting_;   // Samples whose products are not added yet, one after the other.
+  std::vector<double> shift_sums_;
+  std::vector<float> shift_products_;            // In full rows.
+  std::vector<float> waiting_, waiting_shifts_;  // Samples whose products are not added yet, one after the other.
 };
 
 // The numbers that codes can represent: code * scale.
@@ -64,6 +82,10 @@ struct RoundedWeights {
 // multiplications.
 RoundedWeights RoundForInputs(absl::Span<const float> weights, int64_t channels, const InputMoments& moments,
                               const CodeGrid& grid, RoundingMethod method);
+// The same for inputs with shifts, for which the weights and corrections make up: as far as this helps each of the two
+// halves of the samples if it is learnt from the other one.
+RoundedWeights RoundForShiftedInputs(absl::Span<const float> weights, int64_t channels,
+                                     std::array<InputMoments, 2> halves, const CodeGrid& grid, RoundingMethod method);
 
 struct WeightRoundingSettings {
   std::string mode = "int8";  // As of quantize_for_tflite.
@@ -77,6 +99,15 @@ struct WeightRoundingSettings {
 // Covariances are held for as many operators at a time as fit into 512 MiB. Errors are those of Session.
 absl::StatusOr<std::string> RoundedWeightsText(const Graph& graph, absl::Span<const InputSet> inputs,
                                                const SessionOptions& options, const WeightRoundingSettings& settings);
+
+// Returns such lines, chosen for one level of operators after the other, with the inputs that they have in the
+// quantised model so far: weights make up for the errors of the operators before, as far as these depend on the inputs
+// of the operator, and biases for the rest of their mean. `quantize` makes the quantised graph from the lines so far;
+// its tensors have the names of those of `graph`. Runs both graphs once for each level of operators.
+absl::StatusOr<std::string> WeightsRoundedInSequence(
+    const Graph& graph, absl::Span<const InputSet> inputs, const SessionOptions& options,
+    const WeightRoundingSettings& settings,
+    const std::function<absl::StatusOr<std::unique_ptr<Graph>>(const std::string& text)>& quantize);
 
 // Rounds constants for the pass quantize_weights.
 struct ConstantRoundingSettings {

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "graph/analysis/order.h"
@@ -77,7 +78,7 @@ int SummandInput(const Node& node) {
 // inputs are sizes and axes.
 bool KeepsChannels(const Node& node, const ShapeMap& shapes) {
   if (!IsFloat(node) || !IsNhwc(node) || node.num_data_inputs() < 1) return false;
-  if (IsOneOf(node, {ops::kIdentity, ops::kRelu, ops::kLeakyRelu, ops::kMaxPool, ops::kAvgPool, ops::kPad,
+  if (IsOneOf(node, {ops::kIdentity, ops::kNeg, ops::kRelu, ops::kLeakyRelu, ops::kMaxPool, ops::kAvgPool, ops::kPad,
                      ops::kMirrorPad, ops::kResizeBilinear, ops::kResizeNearestNeighbor, ops::kSpaceToBatchND,
                      ops::kBatchToSpaceND, ops::kMean, ops::kSqueeze, ops::kReshape})) {
     const Shape from = shapes.Of(node.input(0)), to = shapes.Of({const_cast<Node*>(&node), 0});
@@ -93,6 +94,25 @@ bool KeepsChannels(const Node& node, const ShapeMap& shapes) {
                         [&](int64_t axis) { return axis == -1 || axis == from.rank() - 1; });
   }
   return false;
+}
+
+// Returns whether the op computes each channel from the same channel of two tensors and is homogeneous in both
+// together.
+bool JoinsChannels(const Node& node, const ShapeMap& shapes) {
+  if (!IsOneOf(node, {ops::kAdd, ops::kAddV2, ops::kSub, ops::kMaximum, ops::kMinimum}) || !IsFloat(node) ||
+      node.num_data_inputs() != 2) {
+    return false;
+  }
+  const Shape to = shapes.Of({const_cast<Node*>(&node), 0});
+  if (!to.has_rank() || to.rank() < 1 || to.dim(to.rank() - 1) < 1) return false;
+  for (const int i : {0, 1}) {
+    const Shape from = shapes.Of(node.input(i));
+    if (ConstantBehind(node.input(i)) != nullptr || !from.has_rank() || from.rank() < 1 ||
+        from.dim(from.rank() - 1) != to.dim(to.rank() - 1)) {
+      return false;
+    }
+  }
+  return true;
 }
 
 // Returns the vector as one number for each of `channels`; nothing if it has another size or a dimension before it.
@@ -122,34 +142,32 @@ absl::StatusOr<std::vector<float>> LargestOf(const Tensor& weights, const Channe
   return largest;
 }
 
-// The tensors between a producer, which divides its results by the factors, and its readers, which multiply their data.
+// Tensors whose channels have the same factors. Producers divide their results by the factors, and readers multiply
+// their data. A tensor that is added to one of them belongs to the region as well, so that a region holds the sums of
+// all blocks of a residual network, or both parts of a PReLU.
 class Region {
  public:
+  // Why tensors, named by the nodes that compute them, can be in no region.
+  using Obstacles = absl::flat_hash_map<const Node*, absl::Status>;
+
   Region(Graph* graph, const ShapeMap& shapes, const Params& params)
       : graph_(graph), shapes_(shapes), params_(params) {}
 
-  // Follows the results of `producer` to their readers. FailedPrecondition with the node that prevents it.
-  absl::Status Grow(Node* producer) {
-    producer_ = producer;
-    const Shape shape = shapes_.Of({producer, 0});
-    if (!shape.has_rank() || shape.rank() < 1 || shape.dim(shape.rank() - 1) < 1) {
-      return Blocked(*producer, "has a result of unknown channels");
+  // Finds the region of the results of `producer`. FailedPrecondition with the node that prevents it, which is then the
+  // obstacle of all tensors that were found. So each is looked at once, however many producers a region has.
+  absl::Status Grow(Node* producer, Obstacles* obstacles) {
+    const absl::Status status = GrowAround(producer, *obstacles);
+    if (absl::IsFailedPrecondition(status)) {
+      for (const Node* node : included_) obstacles->emplace(node, status);
     }
-    channels_ = shape.dim(shape.rank() - 1);
-    PF_RETURN_IF_ERROR(Follow(producer));
-    while (!waiting_.empty()) {
-      Node* node = waiting_.back();
-      waiting_.pop_back();
-      PF_RETURN_IF_ERROR(Follow(node));
-    }
-    if (readers_.empty()) return Blocked(*producer, "has no reader with weights that could take the factors");
-    return absl::OkStatus();
+    return status;
   }
 
   // Computes the factors. Nothing if all of them are 1.
   absl::StatusOr<std::vector<float>> Factors(const ChannelRanges& ranges) const {
     std::vector<float> readers(static_cast<size_t>(channels_), 0), before;
     for (const Node* reader : readers_) {
+      if (!IsProduct(*reader)) continue;
       PF_ASSIGN_OR_RETURN(const Tensor weights, WeightsOf(*reader));
       PF_ASSIGN_OR_RETURN(const Channels channels, InputChannels(*reader, weights.shape()));
       if (channels.count != channels_) return Blocked(*reader, "reads other channels than are written");
@@ -158,11 +176,16 @@ class Region {
     }
     double strength = 0.5;
     if (params_.by == "weights") {
-      PF_ASSIGN_OR_RETURN(before, LargestOfProducer());
+      before.assign(static_cast<size_t>(channels_), 0);
+      for (const Node* producer : producers_) {
+        PF_ASSIGN_OR_RETURN(const std::vector<float> largest, LargestOfProducer(*producer));
+        for (size_t c = 0; c < before.size(); ++c) before[c] = std::max(before[c], largest[c]);
+      }
     } else {
       strength = params_.strength;
       before.assign(static_cast<size_t>(channels_), 0);
       for (const Node* reader : readers_) {
+        if (!IsProduct(*reader)) continue;
         const auto found = ranges.find(reader->input(DataInput(reader->op())).ToString());
         if (found == ranges.end() || found->second.low.size() != before.size()) {
           return Blocked(*reader, "reads a tensor without ranges");
@@ -196,27 +219,29 @@ class Region {
   }
 
   std::vector<const Node*> Matched() const {
-    std::vector<const Node*> matched = {producer_};
+    std::vector<const Node*> matched(producers_.begin(), producers_.end());
     matched.insert(matched.end(), inner_.begin(), inner_.end());
     for (const Node* reader : readers_) {
-      if (std::find(matched.begin(), matched.end(), reader) == matched.end()) matched.push_back(reader);
+      if (!included_.contains(reader)) matched.push_back(reader);
     }
     return matched;
   }
 
-  // Divides the results of the producer by the factors, and multiplies the weights of the readers. A producer whose
-  // results are `is_new` has taken clipped activations over.
+  // Divides the results of the producers by the factors, and multiplies the weights of the readers.
   absl::Status Rewrite(const std::vector<float>& factors, int num_threads) {
     std::vector<float> inverse;
     for (const float factor : factors) inverse.push_back(1 / factor);
-    const int factor = FactorOfMul(*producer_);
-    if (factor >= 0) {
-      PF_RETURN_IF_ERROR(ScaleVector(producer_, factor, inverse));
-    } else {
-      PF_ASSIGN_OR_RETURN(const Tensor weights, WeightsOf(*producer_));
-      PF_ASSIGN_OR_RETURN(const Channels channels, OutputChannels(*producer_, weights.shape()));
+    for (Node* producer : producers_) {
+      if (!IsProduct(*producer)) {
+        // Between two tensors of the region a constant stays as it is.
+        if (is_reader_.contains(producer)) continue;
+        PF_RETURN_IF_ERROR(ScaleVector(producer, FactorOfMul(*producer), inverse));
+        continue;
+      }
+      PF_ASSIGN_OR_RETURN(const Tensor weights, WeightsOf(*producer));
+      PF_ASSIGN_OR_RETURN(const Channels channels, OutputChannels(*producer, weights.shape()));
       PF_ASSIGN_OR_RETURN(Tensor scaled, ScaleChannels(weights, channels, inverse, num_threads));
-      PF_RETURN_IF_ERROR(SetConstantInput(graph_, producer_, kWeightsInput, std::move(scaled)));
+      PF_RETURN_IF_ERROR(SetConstantInput(graph_, producer, kWeightsInput, std::move(scaled)));
     }
     for (Node* node : inner_) {
       const int summand = SummandInput(*node);
@@ -224,6 +249,11 @@ class Region {
       if (node->op() == ops::kRelu6) PF_RETURN_IF_ERROR(ReplaceRelu6(node, inverse));
     }
     for (Node* reader : readers_) {
+      if (!IsProduct(*reader)) {
+        if (included_.contains(reader)) continue;
+        PF_RETURN_IF_ERROR(ScaleVector(reader, FactorOfMul(*reader), factors));
+        continue;
+      }
       PF_ASSIGN_OR_RETURN(const Tensor weights, WeightsOf(*reader));
       PF_ASSIGN_OR_RETURN(const Channels channels, InputChannels(*reader, weights.shape()));
       PF_ASSIGN_OR_RETURN(Tensor scaled, ScaleChannels(weights, channels, factors, num_threads));
@@ -233,51 +263,107 @@ class Region {
   }
 
   int64_t channels() const { return channels_; }
-  const std::vector<Node*>& readers() const { return readers_; }
-  const std::vector<Node*>& inner() const { return inner_; }
+  const std::vector<Node*>& producers() const { return producers_; }
 
  private:
-  absl::StatusOr<std::vector<float>> LargestOfProducer() const {
-    const int factor = FactorOfMul(*producer_);
-    if (factor >= 0) {
-      std::optional<std::vector<float>> values = ByChannel(*FloatConstant(producer_->input(factor)), channels_);
-      if (!values.has_value()) return Blocked(*producer_, "multiplies with more than a number for each channel");
-      for (float& value : *values) value = std::fabs(value);
-      return *std::move(values);
+  absl::Status GrowAround(Node* producer, const Obstacles& obstacles) {
+    const Shape shape = shapes_.Of({producer, 0});
+    if (!shape.has_rank() || shape.rank() < 1 || shape.dim(shape.rank() - 1) < 1) {
+      return Blocked(*producer, "has a result of unknown channels");
     }
-    PF_ASSIGN_OR_RETURN(const Tensor weights, WeightsOf(*producer_));
-    PF_ASSIGN_OR_RETURN(const Channels channels, OutputChannels(*producer_, weights.shape()));
-    if (channels.count != channels_) return Blocked(*producer_, "has a result of other channels than its weights");
+    channels_ = shape.dim(shape.rank() - 1);
+    Include(producer);
+    while (!waiting_.empty()) {
+      Node* node = waiting_.back();
+      waiting_.pop_back();
+      if (const auto found = obstacles.find(node); found != obstacles.end()) return found->second;
+      PF_RETURN_IF_ERROR(IncludeSources(node));
+      PF_RETURN_IF_ERROR(IncludeReaders(node));
+    }
+    if (std::none_of(readers_.begin(), readers_.end(), [](const Node* reader) { return IsProduct(*reader); })) {
+      return Blocked(*producer, "has no reader with weights that could take the factors");
+    }
+    return absl::OkStatus();
+  }
+
+  // Returns the largest weight of each channel of a producer.
+  absl::StatusOr<std::vector<float>> LargestOfProducer(const Node& producer) const {
+    const int factor = FactorOfMul(producer);
+    if (factor >= 0) {
+      std::vector<float> values = *ByChannel(*FloatConstant(producer.input(factor)), channels_);
+      for (float& value : values) value = std::fabs(value);
+      return values;
+    }
+    PF_ASSIGN_OR_RETURN(const Tensor weights, WeightsOf(producer));
+    PF_ASSIGN_OR_RETURN(const Channels channels, OutputChannels(producer, weights.shape()));
+    if (channels.count != channels_) return Blocked(producer, "has a result of other channels than its weights");
     return LargestOf(weights, channels);
   }
 
-  absl::Status Follow(Node* node) {
+  // Adds the result of a node to the region.
+  void Include(Node* node) {
+    if (included_.insert(node).second) waiting_.push_back(node);
+  }
+
+  absl::Status RequireFactorByChannel(const Node& mul) const {
+    if (ByChannel(*FloatConstant(mul.input(FactorOfMul(mul))), channels_).has_value()) return absl::OkStatus();
+    return Blocked(mul, "multiplies with more than a number for each channel");
+  }
+
+  // Finds what the result of a node of the region comes from.
+  absl::Status IncludeSources(Node* node) {
     if (graph_->IsEndpoint(node)) return BlockedByEndpoint(*node);
     PF_RETURN_IF_ERROR(RequireUnmarked(*node));
+    if (IsProduct(*node) || FactorOfMul(*node) >= 0) {
+      if (!IsProduct(*node)) PF_RETURN_IF_ERROR(RequireFactorByChannel(*node));
+      producers_.push_back(node);
+      return absl::OkStatus();
+    }
+    const int summand = SummandInput(*node);
+    if (summand >= 0 && !ByChannel(*FloatConstant(node->input(summand)), channels_).has_value()) {
+      return Blocked(*node, "adds more than a number for each channel");
+    }
+    if (node->op() == ops::kRelu6 && params_.relu6 == "keep") {
+      return Blocked(*node, "is not homogeneous", WayOut{"relu6=relu or relu6=clip replaces it"});
+    }
+    std::vector<int> sources;
+    if (summand >= 0) {
+      sources = {1 - summand};
+    } else if (JoinsChannels(*node, shapes_)) {
+      sources = {0, 1};
+    } else if (KeepsChannels(*node, shapes_) || (node->op() == ops::kRelu6 && IsFloat(*node))) {
+      sources = {0};
+    } else {
+      return Blocked(*node, "cannot take factors of channels");
+    }
+    inner_.push_back(node);
+    for (const int source : sources) {
+      if (node->input(source).port != 0) return Blocked(*node->input(source).node, "has a second output that is read");
+      Include(node->input(source).node);
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status IncludeReaders(Node* node) {
     for (const Use& use : node->uses()) {
       Node* reader = use.consumer;
       const int index = static_cast<int>(use.index);
       if (reader->input(index).is_control()) continue;
       if (reader->input(index).port != 0) return Blocked(*node, "has a second output that is read");
-      if (IsProduct(*reader) && index == DataInput(reader->op())) {
-        if (std::find(readers_.begin(), readers_.end(), reader) == readers_.end()) readers_.push_back(reader);
+      const bool is_product = IsProduct(*reader) && index == DataInput(reader->op());
+      const int factor = FactorOfMul(*reader), summand = SummandInput(*reader);
+      if (is_product || (factor >= 0 && index == 1 - factor)) {
+        if (!is_product) PF_RETURN_IF_ERROR(RequireFactorByChannel(*reader));
+        if (is_reader_.insert(reader).second) readers_.push_back(reader);
         continue;
       }
-      const int summand = SummandInput(*reader);
-      const bool adds = summand >= 0 && index == 1 - summand;
-      if (adds && !ByChannel(*FloatConstant(reader->input(summand)), channels_).has_value()) {
-        return Blocked(*reader, "adds more than a number for each channel");
-      }
-      if (reader->op() == ops::kRelu6 && params_.relu6 == "keep") {
-        return Blocked(*reader, "is not homogeneous", WayOut{"relu6=relu or relu6=clip replaces it"});
-      }
-      const bool keeps = index == 0 && KeepsChannels(*reader, shapes_);
-      if (!adds && !keeps && !(reader->op() == ops::kRelu6 && IsFloat(*reader))) {
+      const bool passes =
+          (summand >= 0 && index == 1 - summand) || JoinsChannels(*reader, shapes_) ||
+          (index == 0 && (KeepsChannels(*reader, shapes_) || (reader->op() == ops::kRelu6 && IsFloat(*reader))));
+      if (!passes) {
         return Blocked(*reader, absl::StrCat("reads ", node->Describe(), " and cannot take factors of channels"));
       }
-      if (std::find(inner_.begin(), inner_.end(), reader) != inner_.end()) continue;
-      inner_.push_back(reader);
-      waiting_.push_back(reader);
+      Include(reader);
     }
     return absl::OkStatus();
   }
@@ -323,9 +409,9 @@ class Region {
   Graph* graph_;
   const ShapeMap& shapes_;
   const Params& params_;
-  Node* producer_ = nullptr;
   int64_t channels_ = 0;
-  std::vector<Node*> inner_, waiting_, readers_;
+  absl::flat_hash_set<const Node*> included_, is_reader_;
+  std::vector<Node*> producers_, inner_, waiting_, readers_;
 };
 
 // Returns the convolution or matrix product that adds up everything that it reads in one place: padding would add
@@ -460,19 +546,19 @@ absl::StatusOr<int64_t> Equalize(Graph* graph, const Params& params, PassContext
   if (params.absorb_biases) {
     PF_ASSIGN_OR_RETURN(rewrites, BiasAbsorber(graph, ranges, context).Run(*order));
   }
-  int64_t regions = 0;
+  size_t num_producers = 0;
+  Region::Obstacles obstacles;
   const int sweeps = params.by == "weights" ? kSweeps : 1;
   for (int sweep = 0; sweep < sweeps; ++sweep) {
+    absl::flat_hash_set<const Node*> done;  // Producers of regions of this sweep.
     for (Node* node : *order) {
       if (graph->IsInput(node) || (!IsProduct(*node) && FactorOfMul(*node) < 0)) continue;
+      if (done.contains(node)) continue;
       Region region(graph, *shapes, params);
       std::vector<float> factors;
       const auto attempt = [&]() -> absl::Status {
-        PF_RETURN_IF_ERROR(region.Grow(node));
-        const int factor = FactorOfMul(*node);
-        if (factor >= 0 && !ByChannel(*FloatConstant(node->input(factor)), region.channels()).has_value()) {
-          return Blocked(*node, "multiplies with more than a number for each channel");
-        }
+        PF_RETURN_IF_ERROR(region.Grow(node, &obstacles));
+        done.insert(region.producers().begin(), region.producers().end());
         PF_ASSIGN_OR_RETURN(factors, region.Factors(ranges));
         // Below this, the gain is less than the rounding of a code.
         constexpr float kLeastChange = 0.01f;
@@ -487,10 +573,10 @@ absl::StatusOr<int64_t> Equalize(Graph* graph, const Params& params, PassContext
       PF_ASSIGN_OR_RETURN(const bool is_rewritten, IsRewritten(attempt(), *node, context));
       if (!is_rewritten) continue;
       ++rewrites;
-      regions += sweep == 0 ? 1 : 0;
+      num_producers += sweep == 0 ? region.producers().size() : 0;
     }
   }
-  if (regions > 0) context->Note(absl::StrCat("equalised the channels behind ", regions, " nodes"));
+  if (num_producers > 0) context->Note(absl::StrCat("equalised the channels behind ", num_producers, " nodes"));
   if (rewrites > 0) DropDanglingColocations(graph);
   return rewrites;
 }
@@ -509,8 +595,9 @@ absl::StatusOr<int64_t> Equalize(Graph* graph, const Params& params, PassContext
 //
 // A Mul by a constant, such as the last of a normalisation, is divided as a convolution is. The factors pass additions
 // of constants, Relu, LeakyRelu, poolings, paddings, resizing and reshaping that keeps the channels; depthwise
-// convolutions take them on both sides. Relu6 is not homogeneous: relu6=clip replaces it by Relu and Minimum with one
-// limit for each channel, relu6=relu by Relu alone, which changes the outputs where 6 is exceeded.
+// convolutions take them on both sides. Tensors that are added to each other have the same factors, so that the sums of
+// all blocks of a residual network are scaled together. Relu6 is not homogeneous: relu6=clip replaces it by Relu and
+// Minimum with one limit for each channel, relu6=relu by Relu alone, which changes the outputs where 6 is exceeded.
 //
 // absorb_biases moves the least value of a channel, if it is positive for all inputs, from before a Relu into the bias
 // behind it, which narrows the range (Nagel et al. 2019). It holds for the inputs that were seen, and for products

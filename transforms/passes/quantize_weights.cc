@@ -576,8 +576,9 @@ absl::StatusOr<int64_t> Quantize(Graph* graph, const Params& params, PassContext
 // weights for the error so far (Frantar et al. 2022, arXiv:2210.17323); adaround chooses between the two next codes
 // (Nagel et al. 2020, arXiv:2004.10568) by coordinate descent on the error of the results; descent continues so from
 // gptq and allows all codes. Each corrects the biases behind the operators by the mean error (Nagel et al. 2019,
-// arXiv:1906.04721). The result then depends on the inputs: --write_calibration writes the codes, and calibration
-// applies them elsewhere.
+// arXiv:1906.04721). sequential does what descent does for one layer of operators after the other, with the inputs that
+// they have in the coded model so far, for whose errors weights and biases make up. The result then depends on the
+// inputs: --write_calibration writes the codes, and calibration applies them elsewhere.
 //
 // Leaves a constant unchanged if it has fewer than minimum_size elements, has another type, holds NaN or infinity, has
 // a range that float cannot divide into steps, exceeds the error limits, is excluded, or is fed. Run fold_constants
@@ -604,7 +605,8 @@ DEFINE_PASS(quantize_weights) {
              "With bits=4 and per_channel, number of weights of a channel with one scale; 0: all of them.",
              Between(0, 4096))
       .Param("rounding", &Params::rounding,
-             "How inputs choose the codes of weights: nearest, gptq, adaround or descent. Default: without inputs.")
+             "How inputs choose the codes of weights: nearest, gptq, adaround, descent or sequential. Default: without "
+             "inputs.")
       .Param("calibration", &Params::calibration,
              "Path of a calibration file with codes, which transform_graph --write_calibration writes.")
       .Numerics(Changes("weights keep few bits"))

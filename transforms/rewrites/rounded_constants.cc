@@ -44,7 +44,7 @@ bool HasBlank(absl::string_view name) {
 
 }  // namespace
 
-std::vector<std::string> RoundingMethodNames() { return {"nearest", "gptq", "adaround", "descent"}; }
+std::vector<std::string> RoundingMethodNames() { return {"nearest", "gptq", "adaround", "descent", "sequential"}; }
 
 absl::StatusOr<RoundingMethod> ParseRoundingMethod(absl::string_view name) {
   const std::vector<std::string> names = RoundingMethodNames();

@@ -25,14 +25,15 @@ namespace permafrost {
 
 // How codes are chosen.
 enum class RoundingMethod : uint8_t {
-  kNearest,   // Each weight by itself.
-  kGptq,      // One input at a time; later weights compensate (Frantar et al. 2022, arXiv:2210.17323).
-  kAdaRound,  // The better of the two next codes of each weight, by coordinate descent on the objective of AdaRound
-              // (Nagel et al. 2020, arXiv:2004.10568, equation 20) instead of a relaxation.
-  kDescent,   // From the codes of kGptq, coordinate descent over all codes.
+  kNearest,     // Each weight by itself.
+  kGptq,        // One input at a time; later weights compensate (Frantar et al. 2022, arXiv:2210.17323).
+  kAdaRound,    // The better of the two next codes of each weight, by coordinate descent on the objective of AdaRound
+                // (Nagel et al. 2020, arXiv:2004.10568, equation 20) instead of a relaxation.
+  kDescent,     // From the codes of kGptq, coordinate descent over all codes.
+  kSequential,  // kDescent, for one operator after the other, with the inputs that it has in the model so far.
 };
 
-// Returns the method named "nearest", "gptq", "adaround" or "descent"; InvalidArgument for other names.
+// Returns the method of RoundingMethodNames(); InvalidArgument for other names.
 absl::StatusOr<RoundingMethod> ParseRoundingMethod(absl::string_view name);
 std::vector<std::string> RoundingMethodNames();
 
