@@ -20,6 +20,7 @@
 #include "runtime_check/threads/processors.h"
 #include "runtime_check/threads/thread_pool.h"
 #include "tools/certificate/certificate.h"
+#include "tools/certificate/embedded_certificate.h"
 #include "tools/command_line/certificate_path.h"
 #include "tools/command_line/interruption.h"
 #include "tools/command_line/json.h"
@@ -75,7 +76,8 @@ void DefineFlags(OptimizeModelOptions* options, FlagTable* flags) {
              "empty: none.");
   flags->Add("certificate", &options->certificate, "FILE",
              "File to write the certificate of the result to: hashes, passes, errors, and a proof that validate_model "
-             "--certificate repeats. Default: the name of --out_model with '.certificate.json'; empty: none.");
+             "--certificate repeats. Default: the end of --out_model, or a file with its name and '.certificate.json' "
+             "if that is compressed or encrypted, or would exceed --max_size; empty: none.");
   flags->Add("delegates", &options->delegates, "NAMES", "Delegates to try, separated by commas. Default: all.");
   flags->Add("precisions", &options->precisions, "NAMES",
              "Precisions of the delegates to try besides f32, separated by commas, such as int8,mixed. Default: all.");
@@ -200,6 +202,7 @@ class Run {
     PF_ASSIGN_OR_RETURN(save_, MakeSaveOptions(options_.write, "pb", files_, nullptr));
     results_path_ = options_.results.value_or(Beside(options_.out_model, ".json"));
     certificate_path_ = options_.certificate.value_or(CertificatePath(options_.out_model));
+    embeds_certificate_ = !options_.certificate.has_value() && save_.filters.empty();
     page_path_ = options_.page.value_or(Beside(options_.out_model, ".html"));
     for (const std::string& list : options_.delegates) {
       for (const std::string& name : SplitList(list)) {
@@ -352,7 +355,8 @@ class Run {
     certificate.tool = absl::StrCat("optimize_model ", kVersion);
     certificate.date = MeasurementDate();
     certificate.machine = MachineName();
-    if (const absl::StatusOr<CertifiedFile> original = CertifyFile(files_, options_.in_model); original.ok()) {
+    if (const absl::StatusOr<CertifiedFile> original = CertifyModel(files_, options_.in_model, nullptr);
+        original.ok()) {
       certificate.original = *original;
     } else {
       certificate.original.sha256 = absl::StrCat("fingerprint ", ModelFingerprint(*graph_));  // A folder.
@@ -368,7 +372,17 @@ class Run {
     PF_ASSIGN_OR_RETURN(certificate.proof,
                         ProveOutputs(*result, certificate.seed, ToolSessionOptions(threads_, files_)));
     console_.Progress("");
-    return WriteText(files_, certificate_path_, CertificateText(certificate));
+    const std::string text = CertificateText(certificate);
+    const uint64_t whole = certificate.model.bytes + EmbeddedCertificate(text).size();
+    if (embeds_certificate_ && budget_.max_bytes.has_value() && whole > *budget_.max_bytes) {
+      report_.notes.push_back(absl::StrCat("the certificate is in '", certificate_path_,
+                                           "': inside of the model it would exceed --max_size"));
+      embeds_certificate_ = false;
+    }
+    if (!embeds_certificate_) return WriteText(files_, certificate_path_, text);
+    report_.certificate_bytes = whole - certificate.model.bytes;
+    report_.out_bytes = whole;
+    return EmbedCertificate(files_, options_.out_model, text);
   }
 
   static void AddMeasure(absl::string_view inputs, const AccuracyMeasure& accuracy, Certificate* certificate) {
@@ -422,6 +436,7 @@ class Run {
   double seconds_ = 0, trial_seconds_ = 0;
   SaveOptions save_;
   std::string results_path_, page_path_, certificate_path_;  // Empty: not written.
+  bool embeds_certificate_ = false;                          // At the end of the model instead of certificate_path_.
   std::vector<std::string> delegates_, precisions_;
   int threads_ = 1;
   std::unique_ptr<FileWriter> out_file_;

@@ -31,7 +31,7 @@ struct OptimizeModelOptions {
   std::string journal;                     // A file, or empty.
   std::optional<std::string> results;      // A file for all trials as JSON; empty: none; absent: beside out_model.
   std::optional<std::string> page;         // A file for the page; empty: none; absent: beside out_model.
-  std::optional<std::string> certificate;  // A file for the certificate; empty: none; absent: beside out_model.
+  std::optional<std::string> certificate;  // A file for the certificate; empty: none; absent: in out_model.
   std::vector<std::string> delegates;      // Each a comma separated list; empty: all.
   std::vector<std::string> precisions;     // Each a comma separated list; empty: all.
   int32_t threads = 0;                     // 0: one per core.

@@ -16,6 +16,7 @@
 #include "io/formats/zstd.h"
 #include "io/model_file.h"
 #include "tools/certificate/certificate.h"
+#include "tools/certificate/embedded_certificate.h"
 #include "tools/command_line/certificate_path.h"
 #include "tools/command_line/json.h"
 #include "tools/summary/accelerators.h"
@@ -485,18 +486,20 @@ absl::Status ReportAccelerator(const SummarizeGraphOptions& options, FileSystem&
   return absl::OkStatus();
 }
 
-// Prints the certificate beside the model, if there is one.
+// Prints the certificate in the model or beside it, if there is one.
 void PrintCertificate(const std::string& model, FileSystem& files, const Console& console) {
-  const std::string path = CertificatePath(model);
-  if (model == "-" || !files.Exists(path)) return;
-  console.out << "\nCertificate '" << Printable(path) << "'\n";
-  const absl::StatusOr<std::string> text = files.ReadFile(path);
+  if (model == "-") return;
+  std::string embedded;
+  const absl::StatusOr<CertifiedFile> file = CertifyModel(files, model, &embedded);
+  const std::string path = embedded.empty() ? CertificatePath(model) : model;
+  if (embedded.empty() && !files.Exists(path)) return;
+  console.out << "\nCertificate " << (embedded.empty() ? "'" : "in '") << Printable(path) << "'\n";
+  const absl::StatusOr<std::string> text = embedded.empty() ? files.ReadFile(path) : embedded;
   const absl::StatusOr<Certificate> certificate = text.ok() ? ParseCertificate(*text) : text.status();
   if (!certificate.ok()) {
     console.out << "  not valid: " << Printable(certificate.status().message()) << "\n";
     return;
   }
-  const absl::StatusOr<CertifiedFile> file = CertifyFile(files, model);
   const bool is_model = file.ok() && file->sha256 == certificate->model.sha256;
   console.out << "  " << Printable(certificate->tool) << ", " << Printable(certificate->date) << ", "
               << Printable(certificate->machine) << "\n"

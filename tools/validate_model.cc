@@ -15,6 +15,7 @@
 #include "io/model_file.h"
 #include "runtime_check/checking/output_quality.h"
 #include "tools/certificate/certificate.h"
+#include "tools/certificate/embedded_certificate.h"
 #include "tools/command_line/interruption.h"
 #include "tools/command_line/json.h"
 #include "tools/difference/lineage_file.h"
@@ -92,9 +93,11 @@ void DefineFlags(ValidateModelOptions* options, FlagTable* flags) {
                    "node that overflows or loses the answer. Exit status 1 if an output is ruined. No candidate.");
   flags->Add("runs", &options->runs, "N", "Number of runs of each model, in turn, for the median latency; 0: none.");
   flags->Group("certificate");
-  flags->Add("certificate", &options->certificate, "FILE",
-             "Certificate of a model, which optimize_model writes: check that --candidate is this model, and that this "
-             "machine computes the outputs of its proof. Needs no --reference. --tolerance limits the difference.");
+  flags->Add(
+      "certificate", &options->certificate, "FILE",
+      "Certificate of a model, which optimize_model writes, or a model that holds its own: check that --candidate "
+      "(default: the model that holds it) is the certified model, and that this machine computes the outputs of "
+      "its proof. Needs no --reference. --tolerance limits the difference.");
   flags->Group("");
   AddRunFlags(&options->run, flags);
   flags->Add("json", &options->json, "Print one JSON object instead of text.");
@@ -110,12 +113,20 @@ absl::Status CheckCertificate(const ValidateModelOptions& options, FileSystem& f
   if (!options.reference.empty() && !options.candidate.empty()) {
     return absl::InvalidArgumentError("--certificate takes one model, found --reference and --candidate");
   }
-  const std::string& path = options.candidate.empty() ? options.reference : options.candidate;
+  std::string path = options.candidate.empty() ? options.reference : options.candidate;
+  std::string text;
+  PF_RETURN_IF_ERROR(CertifyModel(files, options.certificate, &text).status());
+  if (!text.empty() && path.empty()) path = options.certificate;
   if (path.empty()) return absl::InvalidArgumentError("--candidate is missing");
-  PF_ASSIGN_OR_RETURN(const std::string text, files.ReadFile(options.certificate));
+  if (text.empty()) {
+    if (path == options.certificate) {
+      return absl::InvalidArgumentError(absl::StrCat("'", path, "' holds no certificate"));
+    }
+    PF_ASSIGN_OR_RETURN(text, files.ReadFile(options.certificate));
+  }
   absl::StatusOr<Certificate> certificate = ParseCertificate(text);
   PF_RETURN_IF_ERROR(Annotate(certificate.status(), absl::StrCat("'", options.certificate, "'")));
-  PF_ASSIGN_OR_RETURN(const CertifiedFile file, CertifyFile(files, path));
+  PF_ASSIGN_OR_RETURN(const CertifiedFile file, CertifyModel(files, path, nullptr));
   if (file.sha256 != certificate->model.sha256) {
     return AnswerIsNo(absl::StrCat("'", path, "' is not the model of the certificate: its SHA-256 is ", file.sha256,
                                    ", expected ", certificate->model.sha256));

@@ -6,7 +6,9 @@
 
 namespace permafrost::graphdef_fields {
 
-enum Graph : uint32_t { kNode = 1, kLibrary = 2, kVersion = 3, kVersions = 4 };
+// kCertificate is ours (tools/certificate/embedded_certificate.h): far from the fields of GraphDef, with a tag of two
+// bytes.
+enum Graph : uint32_t { kNode = 1, kLibrary = 2, kVersion = 3, kVersions = 4, kCertificate = 1001 };
 enum Node : uint32_t { kName = 1, kOp = 2, kInput = 3, kDevice = 4, kAttr = 5 };
 enum MapEntry : uint32_t { kKey = 1, kValue = 2 };
 enum NameAttrList : uint32_t { kFunctionName = 1, kFunctionAttr = 2 };

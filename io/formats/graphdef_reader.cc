@@ -83,7 +83,8 @@ class GraphDefReader {
         library.Add(field.whole);
       } else if (is_message && field.number == fields::kVersions) {
         versions.Add(field.whole);
-      } else {
+      } else if (!is_message || field.number != fields::kCertificate) {
+        // A certificate is of the bytes that are read: a graph that is written anew has none.
         rest.Add(field.whole);
       }
     }

@@ -37,7 +37,8 @@ class OptimizeModelTest(unittest.TestCase):
         return json.loads((self.folder / name).read_text())
 
     def test_result_is_within_its_budget_and_is_reproduced(self):
-        self.optimize('--minimize=size', '--max_error=2%', '--delegates=reference')
+        self.optimize('--minimize=size', '--max_error=2%', '--delegates=reference',
+                      '--certificate=best.certificate.json')
         results = self.results()
         result = results['result']
         self.assertLess(result['file_bytes'], 0.3 * results['in_bytes'])
@@ -88,6 +89,65 @@ class OptimizeModelTest(unittest.TestCase):
         self.assertIn('of another file', run('summarize_graph', '--in_graph=best.pb', folder=self.folder))
         (self.folder / 'best.pb').write_bytes(model)
 
+    def test_stopped_search_keeps_the_folded_model(self):
+        """A search that ends before any weights were reduced writes the folded model, which is within the budget."""
+        flags = ['--minimize=size', '--delegates=reference', '--journal=search.journal']
+        self.optimize(*flags, out='whole.pb')
+        # The journal knows the original and the folded model; no time is left to measure more.
+        records = (self.folder / 'search.journal').read_bytes().splitlines(keepends=True)
+        (self.folder / 'search.journal').write_bytes(b''.join(records[:3]))
+        text = self.optimize(*flags, '--time=1ms')
+        self.assertIn('this is the folded model in float', text)
+        self.assertLess((self.folder / 'best.pb').stat().st_size, (DIGITS / 'digits.pb').stat().st_size * 1.1)
+        self.assertEqual([check['inputs'] for check in self.results()['result']['checks']], ['held back', 'seeded'])
+        # Without a result for the original there is nothing to write.
+        (self.folder / 'best.pb').unlink()
+        (self.folder / 'search.journal').write_bytes(records[0])
+        self.assertIn('stopped before a model within the budget was found', self.optimize(*flags, '--time=1ms', status=255))
+        self.assertFalse((self.folder / 'best.pb').exists())
+
+    def test_certificate_is_in_the_model(self):
+        """The model holds its certificate; an altered model is found, and other tools read and rewrite the model."""
+        self.optimize('--minimize=size', '--max_error=2%', '--delegates=reference')
+        self.assertFalse((self.folder / 'best.certificate.json').exists())
+        model = (self.folder / 'best.pb').read_bytes()
+        result = self.results()['result']
+        self.assertEqual(result['file_bytes'], len(model))
+        self.assertEqual(result['bytes'], len(model) - result['certificate_bytes'])
+        check = lambda *flags, status=0: run('validate_model', '--certificate=best.pb', *flags, folder=self.folder,
+                                             status=status)
+        self.assertIn('identical', check())
+        summary = run('summarize_graph', '--in_graph=best.pb', folder=self.folder)
+        self.assertIn("Certificate in 'best.pb'", summary)
+        self.assertIn('of this file; original ', summary)
+        # The command writes the certified bytes, of which the certificate is no part.
+        tool, *flags = shlex.split(result['command'])
+        (self.folder / 'best.pb').rename(self.folder / 'kept.pb')
+        run(tool, *flags, folder=self.folder)
+        again = (self.folder / 'best.pb').read_bytes()
+        self.assertEqual(again, model[:result['bytes']])
+        self.assertIn("'best.pb' holds no certificate", check('--candidate=best.pb', status=255))
+        self.assertIn('identical', run('validate_model', '--certificate=kept.pb', '--candidate=best.pb',
+                                       folder=self.folder))
+        # Tools that write the model anew leave it out, so that a certified model can be optimised again.
+        run('transform_graph', 'kept.pb', 'other.pb', '--transforms=remove_device', folder=self.folder)
+        self.assertEqual((self.folder / 'other.pb').read_bytes(), again)
+        altered = bytearray(model)
+        altered[len(again) // 2] ^= 1
+        (self.folder / 'best.pb').write_bytes(altered)
+        self.assertIn("'best.pb' is not the model of the certificate: its SHA-256 is ", check(status=1))
+
+    def test_certificate_is_beside_a_model_that_has_no_room(self):
+        self.optimize('--minimize=size', '--max_error=2%', '--delegates=reference')
+        size = self.results()['result']['bytes']
+        for flags in [[f'--max_size={size}B'], ['--compress=zstd']]:
+            text = self.optimize('--minimize=size', '--max_error=2%', '--delegates=reference', *flags, out='small.pb')
+            self.assertTrue((self.folder / 'small.certificate.json').exists())
+            self.assertLessEqual((self.folder / 'small.pb').stat().st_size, size)
+            self.assertEqual('would exceed --max_size' in text, flags[0].startswith('--max_size'))
+            run('validate_model', '--certificate=small.certificate.json', '--candidate=small.pb', folder=self.folder)
+            (self.folder / 'small.certificate.json').unlink()
+
     def test_nearest_miss_is_reported_and_nothing_is_written(self):
         text = self.optimize('--max_size=20kB', '--max_error=0.001', '--delegates=reference', status=1)
         self.assertIn('no model is within the budget; nothing was written. The nearest: ', text)
@@ -97,7 +157,7 @@ class OptimizeModelTest(unittest.TestCase):
         self.assertGreater(self.results()['nearest_miss']['size_share'], 1)
 
     def test_journal_goes_on_after_a_kill_with_the_same_result(self):
-        flags = ['--minimize=size', '--delegates=reference', '--journal=search.journal']
+        flags = ['--minimize=size', '--delegates=reference', '--journal=search.journal', '--certificate=']
         self.optimize(*flags, out='whole.pb')
         whole = (self.folder / 'whole.pb').read_bytes()
         records = (self.folder / 'search.journal').read_bytes().splitlines(keepends=True)

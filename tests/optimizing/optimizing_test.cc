@@ -16,6 +16,7 @@
 #include "tests/io/test_in_folder.h"
 #include "tests/tools/graph_from_text.h"
 #include "tools/certificate/certificate.h"
+#include "tools/certificate/embedded_certificate.h"
 #include "tools/optimizing/budget.h"
 #include "tools/optimizing/isolated_runs.h"
 #include "tools/optimizing/journal.h"
@@ -283,6 +284,27 @@ TEST(CertificateTest, IsReadAsWrittenAndFoundAltered) {
     altered[i] = altered[i] == '7' ? '8' : '7';
     if (text[i] == '\n') continue;
     EXPECT_FALSE(ParseCertificate(altered).ok()) << i << altered;
+  }
+}
+
+TEST(CertificateTest, IsFoundAtTheEndOfAModel) {
+  const std::string model(
+      "\x0a\x02"
+      "ab",
+      4),
+      text = "{ \"a\": 1 }";
+  const std::string file = model + EmbeddedCertificate(text);
+  EXPECT_EQ(SplitCertificate(file).model, model);
+  EXPECT_EQ(SplitCertificate(file).certificate, text);
+  EXPECT_EQ(SplitCertificate(EmbeddedCertificate("")).model, "");
+  // Whatever is cut off or altered in the frame, nothing is found and nothing is read beyond the bytes.
+  for (size_t size = 0; size < file.size(); ++size) {
+    EXPECT_EQ(SplitCertificate(absl::string_view(file).substr(0, size)).certificate, "") << size;
+  }
+  for (size_t i = file.size() - 16; i < file.size(); ++i) {
+    std::string altered = file;
+    altered[i] = static_cast<char>(altered[i] ^ 0x81);
+    EXPECT_EQ(SplitCertificate(altered).model.size(), altered.size()) << i;
   }
 }
 

@@ -205,6 +205,7 @@ void WriteSearchJson(const SearchReport& report, JsonWriter* json) {
     json->BeginObject();
     json->Key("out_model").Text(report.out_model);
     json->Key("file_bytes").Count(report.out_bytes);
+    json->Key("certificate_bytes").Count(report.certificate_bytes);
     json->Key("transforms").Text(outcome.best->transforms);
     json->Key("command").Text(report.command);
     WriteRun(outcome.best->run, json);

@@ -21,6 +21,7 @@ struct SearchReport {
   std::string calibration;                          // Path of the file that kCalibrationName stands for; or empty.
   uint64_t in_bytes = 0;                            // Size of the file that was read.
   uint64_t out_bytes = 0;                           // Size of the file that was written; 0 if none was.
+  uint64_t certificate_bytes = 0;                   // Size of the certificate in that file; 0: it is not there.
   std::string command;                              // The command of transform_graph that makes the result.
   std::string date, machine;
   OptimizationBudget budget;
