@@ -58,6 +58,7 @@ class Search {
     if (!status.ok() && !absl::IsCancelled(status)) return status;
     outcome_.was_interrupted = absl::IsCancelled(status);
     settings_.begin_checks();
+    if (outcome_.was_interrupted && !outcome_.best.has_value()) PF_RETURN_IF_ERROR(KeepFolded());
     PF_RETURN_IF_ERROR(Finish());
     return std::move(outcome_);
   }
@@ -453,6 +454,23 @@ class Search {
     PF_RETURN_IF_ERROR(CheckResult());
     if (outcome_.best.has_value()) PF_RETURN_IF_ERROR(TimeResult());
     if (!outcome_.best.has_value()) FindNearestMiss();
+    return absl::OkStatus();
+  }
+
+  // Makes the folded model in float the result of a search that was stopped, if it is within the budget.
+  absl::Status KeepFolded() {
+    if (outcome_.base.empty()) return absl::OkStatus();
+    const RunChoice reference = {kReferenceDelegate, "f32", settings_.threads};
+    SearchedModel folded = {outcome_.base, outcome_.run_times.empty() ? reference : fastest_float_, {}, {}};
+    folded.storage = AllIn(Coding::kFloat);
+    PF_ASSIGN_OR_RETURN(folded.result, bench_.Measure({folded.transforms, folded.run, TrialInputs::kSearch}));
+    if (!folded.result.failure.empty() || AccuracyShare(budget_, folded.result.accuracy) > 1 ||
+        SizeShare(budget_, folded.result.bytes) > 1) {
+      return absl::OkStatus();
+    }
+    Note("the search ended before a smaller model was found: this is the folded model in float");
+    if (outcome_.run_times.empty()) outcome_.baseline = reference;
+    outcome_.best = std::move(folded);
     return absl::OkStatus();
   }
 
