@@ -66,6 +66,27 @@ class CompiledPartition {
                            const PieceCallback& on_piece) = 0;
 };
 
+// Estimated speed of a delegate, by which nodes are placed if a session has several. The defaults are those of a thread
+// of a server of 2023, as step_cost.h measured them for the built-in kernels.
+struct DelegateSpeed {
+  double flops_per_ns = 40;  // Additions and multiplications of convolutions and matrix products.
+  double bytes_per_ns = 5;   // Bytes of operands and results.
+  double node_ns = 300;      // For each node.
+  double entry_ns = 2000;    // For each run of a partition.
+  bool fuses_steps = false;  // Steps with one operand cost little behind the node that makes it.
+  // Copies between the memory of the host and that of the device, both ways; 0: the device uses the memory of the host.
+  double transfer_bytes_per_ns = 0;
+};
+
+class Delegate;
+
+// The delegates among which a session places nodes.
+struct DelegateChoice {
+  std::vector<std::shared_ptr<const Delegate>> members;  // In order of preference, at most 16.
+  // Whether nodes that a member supports may run with the built-in kernels.
+  bool includes_kernels = false;
+};
+
 // A backend that compiles partitions. Thread-safe; outlives the sessions that use it.
 class Delegate {
  public:
@@ -79,6 +100,13 @@ class Delegate {
   // Compiles a partition. After an error the reference kernels run its nodes, and the report has a note.
   virtual absl::StatusOr<std::unique_ptr<CompiledPartition>> Compile(const Partition& partition,
                                                                      int num_threads) const = 0;
+  // Returns the speed, for sessions with several delegates.
+  virtual DelegateSpeed Speed(int /*num_threads*/) const { return {}; }
+  // Returns the estimated nanoseconds of the node of a partition with one node, if the delegate knows better than
+  // Speed; else a negative number.
+  virtual double EstimateNanoseconds(const Partition& /*single*/) const { return -1; }
+  // Returns the delegates that this one stands for (delegates/delegate_list.h), or null if it is a single one.
+  virtual const DelegateChoice* choice() const { return nullptr; }
   // Compiles a partition like Compile, but up to `num_lanes` parts of it may run at the same time, each on one thread,
   // with the same results. The delegate decides whether that is faster; the default implementation calls Compile.
   virtual absl::StatusOr<std::unique_ptr<CompiledPartition>> CompileInLanes(const Partition& partition, int num_threads,

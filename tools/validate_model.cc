@@ -548,8 +548,8 @@ absl::Status ValidateModel(const ValidateModelOptions& options, FileSystem& file
   settings.is_interrupted = &Interruption::IsRequested;
   settings.reference.loop_limits.is_cancelled = settings.candidate.loop_limits.is_cancelled = settings.is_interrupted;
   std::vector<InputSet> sets;
-  if (!options.run.precision.empty()) {
-    console.Progress("settling the precision");
+  if (!options.run.precision.empty() || options.run.delegate == kBestDelegate) {
+    console.Progress(options.run.precision.empty() ? "measuring the delegates" : "settling the precision");
     PF_ASSIGN_OR_RETURN(sets, ReadCalibrationInputs(files, options.run.calibration_inputs, options.image,
                                                     LimitsOf(options), *reference));
     if (sets.empty()) {

@@ -10,6 +10,8 @@
 
 namespace permafrost {
 
+class DelegateBlobs;  // runtime_check/delegates/delegate_blobs.h
+
 // The name that selects the built-in kernels instead of a delegate.
 inline constexpr char kReferenceDelegate[] = "reference";
 
@@ -21,6 +23,8 @@ struct DelegateOptions {
   SharedPackedWeights packed = {};
   // True: no convolution is computed by Winograd's method, which has slightly greater errors.
   bool no_winograd = false;
+  // Keeps what the delegate compiles for a device; null: nothing is kept.
+  std::shared_ptr<DelegateBlobs> blobs = nullptr;
 };
 
 }  // namespace permafrost

@@ -69,8 +69,10 @@ const std::vector<Row>& Rows() {
     }
     if constexpr (selection::HoldsDelegate("opencl")) {
       made->push_back({OpenCl(),
-                       [](const DelegateOptions&) -> absl::StatusOr<std::shared_ptr<const Delegate>> {
-                         return MakeOpenClDelegate();
+                       [](const DelegateOptions& options) -> absl::StatusOr<std::shared_ptr<const Delegate>> {
+                         OpenClOptions own;
+                         own.blobs = options.blobs;
+                         return MakeOpenClDelegate(own);
                        },
                        nullptr, &OpenClLibraryPath});
     }

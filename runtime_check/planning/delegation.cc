@@ -3,20 +3,31 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <queue>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "graph/base/status.h"
 #include "runtime_check/kernel.h"
+#include "runtime_check/planning/placement.h"
 #include "runtime_check/profiling/profiler.h"
 
 namespace permafrost {
 namespace {
 
 constexpr int kNone = -1;
+
+// Placements that are tried after a delegate failed to compile its part; then the built-in kernels run it.
+constexpr int kMostPlacements = 4;
+
+std::string TimeText(double ns) {
+  return ns < 1e6 ? absl::StrFormat("%.3g us", ns / 1e3) : absl::StrFormat("%.3g ms", ns / 1e6);
+}
 
 // Kernel state of the node of a partition.
 struct PartitionState final : public KernelState {
@@ -104,36 +115,39 @@ class Splitter {
  public:
   Splitter(const Program& program, PlanState* state, const Delegate& delegate, const Environment& environment,
            absl::FunctionRef<absl::Status(int position)> prepare)
-      : program_(program), state_(*state), delegate_(delegate), environment_(environment), prepare_(prepare) {}
+      : program_(program),
+        state_(*state),
+        delegate_(delegate),
+        choice_(delegate.choice()),
+        environment_(environment),
+        prepare_(prepare) {}
 
   absl::StatusOr<std::unique_ptr<Delegated>> Run() {
     PF_RETURN_IF_ERROR(FindRunners());
     FindReaders();
     result_ = std::make_unique<Delegated>();
     result_->lowered = std::make_unique<LoweredProgram>();
-    const std::vector<std::vector<int>> groups = GroupNodes(program_, runners_);
-    ends_.resize(groups.size());
-    std::vector<std::unique_ptr<PartitionState>> compiled(groups.size());
-    for (size_t i = 1; i < groups.size(); i += 2) {
-      PF_ASSIGN_OR_RETURN(compiled[i], Compile(groups[i], &ends_[i]));
-      if (compiled[i] != nullptr) continue;
-      for (const int position : groups[i]) {
-        state_.nodes[position].is_candidate = false;
-        PF_RETURN_IF_ERROR(prepare_(position));
-      }
+    std::vector<NodeGroup> groups;
+    std::vector<std::unique_ptr<Compiled>> compiled;
+    if (choice_ == nullptr) {
+      owners_.assign(program_.nodes.size(), 1);
+      groups = GroupByOwner(program_, runners_, owners_);
+      PF_RETURN_IF_ERROR(CompileAll(groups, &compiled).status());
+    } else {
+      PF_ASSIGN_OR_RETURN(groups, PlaceAndCompile(&compiled));
     }
-    if (report().partitions.empty()) {
-      for (const std::vector<int>& group : groups) {
-        for (const int position : group) NoteRefusal(position, &state_.delegation);
+    if (std::all_of(compiled.begin(), compiled.end(), [](const auto& each) { return each == nullptr; })) {
+      for (const NodeGroup& group : groups) {
+        for (const int position : group.positions) NoteRefusal(position, &state_.delegation);
       }
       return nullptr;
     }
     BeginProgram();
     for (size_t i = 0; i < groups.size(); ++i) {
       if (compiled[i] != nullptr) {
-        PF_RETURN_IF_ERROR(AddPartition(std::move(compiled[i]), ends_[i]));
+        PF_RETURN_IF_ERROR(AddPartition(std::move(compiled[i])));
       } else {
-        for (const int position : groups[i]) AddNode(position);
+        for (const int position : groups[i].positions) AddNode(position);
       }
     }
     FinishProgram();
@@ -141,8 +155,12 @@ class Splitter {
   }
 
  private:
-  struct Ends {
+  // A partition that was compiled.
+  struct Compiled {
+    std::unique_ptr<PartitionState> state;
     std::vector<int> inputs, outputs;  // Tensors of the original program.
+    DelegationReport::Taken taken;
+    std::string delegate;
   };
 
   DelegationReport& report() { return result_->state.delegation; }
@@ -206,8 +224,132 @@ class Splitter {
     for (const int tensor : program_.fetches) ++readers_[tensor];
   }
 
+  // Compiles the groups of delegates. Null stands for a group that the reference kernels have to run; its nodes are
+  // prepared for these, unless another delegate supports them. Returns whether each group was compiled.
+  absl::StatusOr<bool> CompileAll(const std::vector<NodeGroup>& groups,
+                                  std::vector<std::unique_ptr<Compiled>>* compiled, bool is_last = true) {
+    bool is_complete = true;
+    compiled->resize(groups.size());
+    for (size_t i = 0; i < groups.size(); ++i) {
+      const NodeGroup& group = groups[i];
+      if (group.owner == 0) continue;
+      PF_ASSIGN_OR_RETURN((*compiled)[i], Compile(group));
+      if ((*compiled)[i] != nullptr) continue;
+      is_complete = false;
+      for (const int position : group.positions) {
+        NodeState& node = state_.nodes[position];
+        node.supporters &= ~(uint32_t{1} << (group.owner - 1));
+        if (node.supporters == 0 || is_last) PF_RETURN_IF_ERROR(LeaveToKernels(position));
+      }
+    }
+    return is_complete;
+  }
+
+  absl::Status LeaveToKernels(int position) {
+    state_.nodes[position].is_candidate = false;
+    runners_[position] = Runner::kKernel;
+    return prepare_(position);
+  }
+
+  // Places the nodes on the members of the choice, and compiles. What a member fails to compile is placed again.
+  absl::StatusOr<std::vector<NodeGroup>> PlaceAndCompile(std::vector<std::unique_ptr<Compiled>>* compiled) {
+    for (int round = 1;; ++round) {
+      const Placement placement = PlaceNodes(program_, state_, runners_, *choice_, environment_.threads->num_threads());
+      for (size_t i = 0; i < runners_.size(); ++i) {
+        if (runners_[i] != Runner::kDelegate || placement.owners[i] != 0) continue;
+        state_.nodes[i].refusal = ReasonForKernels(placement, i);
+        PF_RETURN_IF_ERROR(LeaveToKernels(static_cast<int>(i)));
+      }
+      owners_ = placement.owners;
+      std::vector<NodeGroup> groups = GroupByOwner(program_, runners_, owners_);
+      // Partitions that are as before need no compilation.
+      std::map<std::pair<int, std::vector<int>>, std::unique_ptr<Compiled>> known;
+      known.swap(known_);
+      for (const NodeGroup& group : groups) {
+        const auto found = known.find({group.owner, group.positions});
+        if (found != known.end()) known_.insert(known.extract(found));
+      }
+      known.clear();
+      compiled->clear();
+      PF_ASSIGN_OR_RETURN(const bool is_complete, CompileAll(groups, compiled, round == kMostPlacements));
+      if (is_complete || round == kMostPlacements) {
+        Explain(placement, groups, compiled);
+        return groups;
+      }
+      for (size_t i = 0; i < groups.size(); ++i) {
+        if ((*compiled)[i] != nullptr) {
+          known_[{groups[i].owner, std::move(groups[i].positions)}] = std::move((*compiled)[i]);
+        }
+      }
+    }
+  }
+
+  // The estimate of a set of nodes for an owner; infinite if it does not support one of them.
+  static double EstimateOf(const Placement& placement, const std::vector<int>& positions, int owner) {
+    double sum = 0;
+    for (const int position : positions) sum += placement.estimated_ns[position][static_cast<size_t>(owner)];
+    return sum;
+  }
+
+  std::string ReasonForKernels(const Placement& placement, size_t position) const {
+    const std::vector<double>& estimates = placement.estimated_ns[position];
+    std::vector<std::string> others;
+    for (size_t owner = 1; owner < estimates.size(); ++owner) {
+      if (estimates[owner] > 1e300) continue;
+      others.push_back(absl::StrCat(TimeText(estimates[owner]), " by ", choice_->members[owner - 1]->name()));
+    }
+    return absl::StrCat("placed there by the estimate: ", TimeText(estimates[0]), ", and ", absl::StrJoin(others, ", "),
+                        " before entries and transfers");
+  }
+
+  // Adds lines about the placement in front of the pieces of each partition.
+  void Explain(const Placement& placement, const std::vector<NodeGroup>& groups,
+               std::vector<std::unique_ptr<Compiled>>* compiled) const {
+    bool is_first = true;
+    for (size_t i = 0; i < groups.size(); ++i) {
+      if ((*compiled)[i] == nullptr) continue;
+      const NodeGroup& group = groups[i];
+      Compiled& each = *(*compiled)[i];
+      std::vector<std::string> lines;
+      if (is_first) {
+        std::vector<std::string> alone;
+        for (const auto& [name, ns] : placement.alone) alone.push_back(absl::StrCat(name, " ", TimeText(ns)));
+        lines.push_back(absl::StrCat("placement: estimated ", TimeText(placement.total_ns),
+                                     " for a run; alone: ", absl::StrJoin(alone, ", ")));
+      }
+      is_first = false;
+      std::vector<std::string> elsewhere;
+      for (int owner = 0; owner <= static_cast<int>(choice_->members.size()); ++owner) {
+        const double ns = EstimateOf(placement, group.positions, owner);
+        if (owner == group.owner || ns > 1e300) continue;
+        elsewhere.push_back(absl::StrCat(TimeText(ns), " by ",
+                                         owner == 0 ? "the built-in kernels" : choice_->members[owner - 1]->name()));
+      }
+      const auto bytes_of = [&](const std::vector<int>& tensors) {
+        int64_t sum = 0;
+        for (const int tensor : tensors) {
+          sum += ValueBytes(program_.tensors[tensor].dtype, state_.tensors[tensor].shape).value_or(0);
+        }
+        return sum;
+      };
+      const bool copies =
+          choice_->members[group.owner - 1]->Speed(environment_.threads->num_threads()).transfer_bytes_per_ns > 0;
+      lines.push_back(
+          absl::StrCat("placed here by the estimate: ", TimeText(EstimateOf(placement, group.positions, group.owner)),
+                       elsewhere.empty() ? "" : ", and ", absl::StrJoin(elsewhere, ", "), "; ", bytes_of(each.inputs),
+                       " bytes enter, ", bytes_of(each.outputs), " leave, ",
+                       copies ? "copied to the device and back" : "in the memory of the host"));
+      each.taken.pieces.insert(each.taken.pieces.begin(), lines.begin(), lines.end());
+    }
+  }
+
   // Compiles a group. Returns null if the reference kernels have to run it.
-  absl::StatusOr<std::unique_ptr<PartitionState>> Compile(const std::vector<int>& group, Ends* ends) {
+  absl::StatusOr<std::unique_ptr<Compiled>> Compile(const NodeGroup& node_group) {
+    if (const auto found = known_.find({node_group.owner, node_group.positions}); found != known_.end()) {
+      return std::move(found->second);
+    }
+    const std::vector<int>& group = node_group.positions;
+    const Delegate& delegate = choice_ == nullptr ? delegate_ : *choice_->members[node_group.owner - 1];
     PartitionBuilder builder(program_, state_);
     absl::flat_hash_map<int, int> inside;
     for (const int position : group) {
@@ -219,29 +361,39 @@ class Splitter {
       return readers_[tensor] > (found == inside.end() ? 0 : found->second);
     });
     std::string reason = "its partition is too small to be worth entering";
-    if (delegate_.IsWorthwhile(partition)) {
+    if (delegate.IsWorthwhile(partition)) {
       absl::StatusOr<std::unique_ptr<CompiledPartition>> made =
           environment_.num_lanes < 2
-              ? delegate_.Compile(partition, environment_.threads->num_threads())
-              : delegate_.CompileInLanes(partition, environment_.threads->num_threads(), environment_.num_lanes);
-      if (made.ok()) return Accept(group, builder, partition, *std::move(made), ends);
+              ? delegate.Compile(partition, environment_.threads->num_threads())
+              : delegate.CompileInLanes(partition, environment_.threads->num_threads(), environment_.num_lanes);
+      if (made.ok()) return Accept(delegate, group, builder, partition, *std::move(made));
       reason = absl::StrCat(kFailedToCompile, ": ", made.status().message());
     }
-    for (const int position : group) state_.nodes[position].refusal = reason;
+    for (const int position : group) {
+      std::string& refusal = state_.nodes[position].refusal;
+      if (choice_ == nullptr) {
+        refusal = reason;
+      } else {
+        absl::StrAppend(&refusal, refusal.empty() ? "" : "; ", delegate.name(), ": ", reason);
+      }
+    }
     return nullptr;
   }
 
-  absl::StatusOr<std::unique_ptr<PartitionState>> Accept(const std::vector<int>& group, const PartitionBuilder& builder,
-                                                         const Partition& partition,
-                                                         std::unique_ptr<CompiledPartition> compiled, Ends* ends) {
-    auto state = std::make_unique<PartitionState>();
+  absl::StatusOr<std::unique_ptr<Compiled>> Accept(const Delegate& delegate, const std::vector<int>& group,
+                                                   const PartitionBuilder& builder, const Partition& partition,
+                                                   std::unique_ptr<CompiledPartition> compiled) {
+    auto accepted = std::make_unique<Compiled>();
+    accepted->delegate = std::string(delegate.name());
+    accepted->state = std::make_unique<PartitionState>();
+    PartitionState* state = accepted->state.get();
     PF_ASSIGN_OR_RETURN(state->constant_bytes,
                         Reservation::Take(environment_.budget, std::max<int64_t>(0, compiled->constant_bytes()),
-                                          absl::StrCat("what ", delegate_.name(), " keeps for a partition")));
-    for (const int input : partition.inputs) ends->inputs.push_back(builder.origin(input));
-    for (const int output : partition.outputs) ends->outputs.push_back(builder.origin(output));
-    DelegationReport::Taken& taken = report().partitions.emplace_back();
-    taken.delegate = std::string(delegate_.name());
+                                          absl::StrCat("what ", delegate.name(), " keeps for a partition")));
+    for (const int input : partition.inputs) accepted->inputs.push_back(builder.origin(input));
+    for (const int output : partition.outputs) accepted->outputs.push_back(builder.origin(output));
+    DelegationReport::Taken& taken = accepted->taken;
+    taken.delegate = accepted->delegate;
     for (const int position : group) taken.nodes.emplace_back(program_.nodes[position].node->name());
     taken.pieces = compiled->Describe();
     taken.constant_bytes = compiled->constant_bytes();
@@ -251,15 +403,14 @@ class Splitter {
     state->outputs.resize(partition.outputs.size());
     state->compiled = std::move(compiled);
     if (environment_.on_piece != nullptr) {
-      state->on_piece = [state = state.get(), told = *environment_.on_piece](absl::string_view name,
-                                                                             absl::Duration duration) {
+      state->on_piece = [state, told = *environment_.on_piece](absl::string_view name, absl::Duration duration) {
         const int64_t end_ns = Profiler::NowNanoseconds();
         told(name, duration != SinceTheOneBefore() ? duration : absl::Nanoseconds(end_ns - state->piece_start_ns));
         state->piece_start_ns = Profiler::NowNanoseconds();
       };
     }
     state->profiler = environment_.profiler;
-    return state;
+    return accepted;
   }
 
   void BeginProgram() {
@@ -321,15 +472,17 @@ class Splitter {
     result_->state.nodes.push_back(std::move(state_.nodes[position]));
   }
 
-  absl::Status AddPartition(std::unique_ptr<PartitionState> partition, const Ends& ends) {
+  absl::Status AddPartition(std::unique_ptr<Compiled> compiled) {
+    const Compiled& ends = *compiled;
+    std::unique_ptr<PartitionState> partition = std::move(compiled->state);
     Program& to = result_->lowered->program;
     const size_t number = result_->lowered->kernels.size();
     result_->lowered->kernels.push_back(std::make_unique<Kernel>(
-        Kernel(absl::StrCat("a partition that ", delegate_.name(), " runs")).Compute(&RunPartition)));
-    const DelegationReport::Taken& taken = report().partitions[number];
+        Kernel(absl::StrCat("a partition that ", ends.delegate, " runs")).Compute(&RunPartition)));
+    const DelegationReport::Taken& taken = report().partitions.emplace_back(std::move(compiled->taken));
     PF_ASSIGN_OR_RETURN(Node * stand_in, result_->lowered->nodes.AddNode(
                                              absl::StrCat(taken.nodes.front(), "...", taken.nodes.back(), "#", number),
-                                             Op::Named(delegate_.name())));
+                                             Op::Named(ends.delegate)));
     auto prepared = std::make_unique<PreparedNode>();
     prepared->compute = &RunPartition;
     prepared->scratch_bytes = std::max<int64_t>(0, partition->compiled->scratch_bytes());
@@ -388,11 +541,14 @@ class Splitter {
   const Program& program_;
   PlanState& state_;
   const Delegate& delegate_;
+  const DelegateChoice* choice_;  // Null: delegate_ is a single one.
   const Environment& environment_;
   absl::FunctionRef<absl::Status(int position)> prepare_;
-  std::vector<Runner> runners_;    // By node.
-  std::vector<int> readers_;       // By tensor.
-  std::vector<Ends> ends_;         // By group.
+  std::vector<Runner> runners_;  // By node.
+  std::vector<int> readers_;     // By tensor.
+  std::vector<int> owners_;      // By node.
+  // Partitions of an earlier placement, by owner and nodes.
+  std::map<std::pair<int, std::vector<int>>, std::unique_ptr<Compiled>> known_;
   std::vector<int> new_number_;    // By tensor; kNone inside partitions and for nodes that do not run.
   std::vector<int> new_position_;  // By node; kNone in partitions and for nodes that do not run.
   std::vector<std::pair<size_t, int>> late_inputs_;  // Positions in the new inputs, and the original tensors.
@@ -408,6 +564,15 @@ Partition PartitionOf(const Program& program, const PlanState& state, int positi
 }
 
 std::vector<std::vector<int>> GroupNodes(const Program& program, const std::vector<Runner>& runners) {
+  std::vector<std::vector<int>> positions;
+  for (NodeGroup& group : GroupByOwner(program, runners, std::vector<int>(program.nodes.size(), 1))) {
+    positions.push_back(std::move(group.positions));
+  }
+  return positions;
+}
+
+std::vector<NodeGroup> GroupByOwner(const Program& program, const std::vector<Runner>& runners,
+                                    const std::vector<int>& owners) {
   const size_t count = program.nodes.size();
   std::vector<int> producer(program.tensors.size(), kNone);
   absl::flat_hash_map<const Node*, int> positions;
@@ -438,12 +603,13 @@ std::vector<std::vector<int>> GroupNodes(const Program& program, const std::vect
   // Nodes of Runner::kNone are skipped immediately.
   using Ready = std::priority_queue<int, std::vector<int>, std::greater<int>>;
   std::vector<int> passed;
-  Ready ready[2];
+  const int num_owners = owners.empty() ? 1 : std::max(0, *std::max_element(owners.begin(), owners.end())) + 1;
+  std::vector<Ready> ready(static_cast<size_t>(num_owners));
   const auto settle = [&](int position) {
     if (runners[position] == Runner::kNone) {
       passed.push_back(position);
     } else {
-      ready[runners[position] == Runner::kDelegate ? 1 : 0].push(position);
+      ready[runners[position] == Runner::kDelegate ? static_cast<size_t>(owners[position]) : 0].push(position);
     }
   };
   const auto release = [&](int position) {
@@ -462,15 +628,22 @@ std::vector<std::vector<int>> GroupNodes(const Program& program, const std::vect
     if (pending[i] == 0 && runners[i] != Runner::kFlow) settle(static_cast<int>(i));
   }
   pass();
-  std::vector<std::vector<int>> groups;
-  for (int turn = 0; !ready[0].empty() || !ready[1].empty(); turn = 1 - turn) {
-    std::vector<int>& group = groups.emplace_back();
-    while (!ready[turn].empty()) {
-      const int position = ready[turn].top();
-      ready[turn].pop();
-      group.push_back(position);
+  std::vector<NodeGroup> groups;
+  const auto has_ready = [&] {
+    return std::any_of(ready.begin(), ready.end(), [](const Ready& each) { return !each.empty(); });
+  };
+  for (size_t owner = 0; has_ready();) {
+    NodeGroup& group = groups.emplace_back();
+    group.owner = static_cast<int>(owner);
+    while (!ready[owner].empty()) {
+      const int position = ready[owner].top();
+      ready[owner].pop();
+      group.positions.push_back(position);
       release(position);
       pass();
+    }
+    for (size_t other = 0; other < ready.size(); ++other) {
+      if (ready[other].size() > ready[owner].size()) owner = other;
     }
   }
   std::vector<int> flow;
@@ -478,8 +651,8 @@ std::vector<std::vector<int>> GroupNodes(const Program& program, const std::vect
     if (runners[i] == Runner::kFlow) flow.push_back(static_cast<int>(i));
   }
   if (flow.empty()) return groups;
-  if (groups.size() % 2 == 0) groups.emplace_back();
-  groups.back().insert(groups.back().end(), flow.begin(), flow.end());
+  if (groups.empty() || groups.back().owner != 0) groups.emplace_back();
+  groups.back().positions.insert(groups.back().positions.end(), flow.begin(), flow.end());
   return groups;
 }
 

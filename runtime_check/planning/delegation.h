@@ -38,12 +38,24 @@ enum class Runner : uint8_t {
 // and edges except for a heap. REQUIRES: no other node depends on a node of Runner::kFlow.
 std::vector<std::vector<int>> GroupNodes(const Program& program, const std::vector<Runner>& runners);
 
+// Nodes that run one after the other.
+struct NodeGroup {
+  int owner = 0;               // 0: kernels; i + 1: delegate i.
+  std::vector<int> positions;  // Ascending.
+};
+
+// As GroupNodes for several delegates: `owners[i]` is the owner of a node of Runner::kDelegate. After a group comes one
+// of the owner with the most nodes that are ready. The first group is for kernels, and may be empty.
+std::vector<NodeGroup> GroupByOwner(const Program& program, const std::vector<Runner>& runners,
+                                    const std::vector<int>& owners);
+
 struct Delegated {
   std::unique_ptr<LoweredProgram> lowered;
   PlanState state;  // State of the lowered program.
 };
 
-// Compiles the nodes that the delegate supports (NodeState::is_candidate). `prepare(position)` prepares a candidate for
+// Compiles the nodes that the delegate supports (NodeState::is_candidate); of several delegates, the one where
+// PlaceNodes puts the node, and if it fails, another one. `prepare(position)` prepares a candidate for
 // its reference kernel, after the delegate declined or failed. Returns null if no partition was formed; then all nodes
 // that run are prepared for their reference kernels. ResourceExhausted if a partition exceeds the budget.
 absl::StatusOr<std::unique_ptr<Delegated>> DelegatePartitions(const Program& program, PlanState* state,

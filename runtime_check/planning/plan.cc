@@ -332,8 +332,10 @@ class Preparer {
       state_.tensors[node.first_output + i].shape = prepared.outputs[i].shape;
     }
     const auto position = static_cast<int>(&node - program_.nodes.data());
-    const absl::Status supported = delegate_->Supports(PartitionOf(program_, state_, position));
-    if (!supported.ok()) {
+    const Partition single = PartitionOf(program_, state_, position);
+    if (const DelegateChoice* choice = delegate_->choice(); choice != nullptr) {
+      if (!OfferToAll(single, *choice, result)) return absl::OkStatus();
+    } else if (const absl::Status supported = delegate_->Supports(single); !supported.ok()) {
       result->refusal = std::string(supported.message());
       return absl::OkStatus();
     }
@@ -342,6 +344,23 @@ class Preparer {
     result->kind = NodeState::Kind::kStatic;
     result->is_candidate = true;
     return absl::OkStatus();
+  }
+
+  // Offers a node to several delegates. Returns false, with their reasons, if none supports it.
+  static bool OfferToAll(const Partition& single, const DelegateChoice& choice, NodeState* result) {
+    std::string reasons;
+    for (size_t i = 0; i < choice.members.size(); ++i) {
+      const Delegate& member = *choice.members[i];
+      const absl::Status supported = member.Supports(single);
+      result->estimated_ns.push_back(supported.ok() ? member.EstimateNanoseconds(single) : -1);
+      if (supported.ok()) {
+        result->supporters |= uint32_t{1} << i;
+      } else {
+        absl::StrAppend(&reasons, reasons.empty() ? "" : "; ", member.name(), ": ", supported.message());
+      }
+    }
+    result->refusal = std::move(reasons);
+    return result->supporters != 0;
   }
 
   absl::Status Keep(int number) {

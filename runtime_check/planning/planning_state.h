@@ -57,6 +57,9 @@ struct NodeState {
   std::unique_ptr<PreparedNode> prepared;
   bool is_candidate = false;  // The delegate supports the node.
   std::string refusal;        // The reason that it does not, if there is a delegate.
+  // For several delegates (DelegateChoice): bit i is set if member i supports the node, and what it estimates.
+  uint32_t supporters = 0;
+  std::vector<double> estimated_ns;  // By member; negative if it does not know. Empty unless the node is a candidate.
 };
 
 struct PlanState {

@@ -14,6 +14,14 @@ struct TypedShape {
   Shape shape;  // Fully known.
 };
 
+// The work of a node, in which its time is estimated.
+struct StepWork {
+  double flops = 0;  // Additions and multiplications of convolutions and matrix products, of codes, too.
+  double bytes = 0;  // Bytes of data inputs and outputs.
+};
+
+StepWork WorkOf(const Node& node, absl::Span<const TypedShape> inputs, absl::Span<const TypedShape> outputs);
+
 // Returns the estimated nanoseconds of a built-in kernel on one thread, from its number of products and the bytes of
 // its data inputs and outputs, at the speed of a server of 2023. Accurate enough to compare two nodes, and to decide
 // whether a node is worth a thread.

@@ -12,6 +12,7 @@
 #include "absl/time/clock.h"
 #include "graph/base/status.h"
 #include "runtime_check/delegate.h"
+#include "runtime_check/delegates/delegate_list.h"
 #include "runtime_check/delegates/delegate_registry.h"
 #include "runtime_check/precision/calibration.h"
 #include "runtime_check/precision/precision_search.h"
@@ -99,6 +100,10 @@ class Chooser {
   }
 
   absl::Status FindPrecisions() {
+    if (IsDelegateList(name_)) {
+      precisions_ = {DelegateOptions().precision};
+      return absl::OkStatus();
+    }
     delegate_ = FindDelegateInfo(name_);
     if (delegate_ == nullptr) return MakeDelegate(name_, {}).status();
     const std::vector<std::string> known = delegate_->AllPrecisions();
@@ -119,12 +124,12 @@ class Chooser {
     delegate_options.packed = {};
     SessionOptions session_options = session_options_;
     session_options.on_piece = std::move(on_piece);
-    PF_ASSIGN_OR_RETURN(session_options.delegate, MakeDelegate(name_, delegate_options));
+    PF_ASSIGN_OR_RETURN(session_options.delegate, MakeDelegates(name_, delegate_options));
     return Session::Create(graph_, feeds_, fetches_, std::move(session_options));
   }
 
   absl::StatusOr<std::unique_ptr<Session>> Try(PrecisionTrial* trial) {
-    if (delegate_->NeedsPlan(trial->precision)) {
+    if (delegate_ != nullptr && delegate_->NeedsPlan(trial->precision)) {
       PF_RETURN_IF_ERROR(PlanTrial(trial));
     }
     PF_ASSIGN_OR_RETURN(std::unique_ptr<Session> session, Open(trial->precision, trial->plan));

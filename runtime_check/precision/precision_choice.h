@@ -46,11 +46,12 @@ struct PrecisionChoice {
   std::vector<PrecisionTrial> trials;         // All, in the delegate's order.
 };
 
-// Tries each precision of delegate `name` except "auto". `samples` are inputs as Session::Run takes them; samples close
-// to real inputs give a better choice. For precisions that need a plan, the samples also calibrate. "int8" computes in
-// 8 bits where possible, except in the first and the last layer; "mixed" is the result of SearchPlan. `session_options`
-// have no delegate, and are otherwise those of the later session. InvalidArgument without samples, for an unknown
-// delegate and for a precision that it does not have; errors of the reference run.
+// Tries each precision of delegate `name` except "auto"; of a list of delegates (delegates/delegate_list.h), f32.
+// `samples` are inputs as Session::Run takes them; samples close to real inputs give a better choice. For precisions
+// that need a plan, the samples also calibrate. "int8" computes in 8 bits where possible, except in the first and the
+// last layer; "mixed" is the result of SearchPlan. `session_options` have no delegate, and are otherwise those of the
+// later session. InvalidArgument without samples, for an unknown delegate and for a precision that it does not have;
+// errors of the reference run.
 absl::StatusOr<PrecisionChoice> ChoosePrecision(const Graph& graph, absl::Span<const std::string> feeds,
                                                 absl::Span<const std::string> fetches,
                                                 absl::Span<const std::vector<Tensor>> samples, const std::string& name,

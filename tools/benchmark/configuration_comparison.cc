@@ -9,7 +9,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "graph/base/status.h"
+#include "runtime_check/delegates/delegate_list.h"
 #include "runtime_check/delegates/delegate_registry.h"
 #include "runtime_check/precision/precision_choice.h"
 #include "runtime_check/threads/processors.h"
@@ -32,17 +34,23 @@ absl::StatusOr<Objections> FindObjections(const BenchmarkSubject& subject,
   if (subject.outputs().empty()) return objections;
   ChoiceOptions choice_options;
   choice_options.delegate = switches;
-  for (const DelegateInfo& info : KnownDelegates()) {
-    const bool is_asked = std::any_of(configurations.begin(), configurations.end(),
-                                      [&](const Configuration& one) { return one.delegate == info.name; });
-    if (!is_asked || info.is_reference || Interruption::IsRequested()) continue;
-    console.Progress(absl::StrCat("checking the answers of ", info.name));
-    PF_ASSIGN_OR_RETURN(const PrecisionChoice choice,
-                        ChoosePrecision(subject.graph(), feeds, subject.outputs(), {subject.feeds()}, info.name,
-                                        options, choice_options));
+  std::vector<std::string> names;
+  for (const Configuration& one : configurations) {
+    const DelegateInfo* info = FindDelegateInfo(one.delegate);
+    const bool is_reference = info != nullptr && info->is_reference;
+    if (!is_reference && std::find(names.begin(), names.end(), one.delegate) == names.end()) {
+      names.push_back(one.delegate);
+    }
+  }
+  for (const std::string& name : names) {
+    if (Interruption::IsRequested()) continue;
+    console.Progress(absl::StrCat("checking the answers of ", name));
+    PF_ASSIGN_OR_RETURN(
+        const PrecisionChoice choice,
+        ChoosePrecision(subject.graph(), feeds, subject.outputs(), {subject.feeds()}, name, options, choice_options));
     for (const PrecisionTrial& trial : choice.trials) {
       if (trial.is_within_budget) continue;
-      objections[{info.name, trial.precision}] = trial.reason;
+      objections[{name, trial.precision}] = trial.reason;
     }
   }
   return objections;
@@ -52,7 +60,7 @@ absl::StatusOr<std::unique_ptr<Session>> NewSession(const BenchmarkSubject& subj
                                                     SessionOptions options, DelegateOptions delegate_options) {
   options.num_threads = configuration.num_threads;
   delegate_options.precision = configuration.precision;
-  PF_ASSIGN_OR_RETURN(options.delegate, MakeDelegate(configuration.delegate, delegate_options));
+  PF_ASSIGN_OR_RETURN(options.delegate, MakeDelegates(configuration.delegate, delegate_options));
   return subject.NewSession(std::move(options));
 }
 
@@ -103,9 +111,12 @@ std::vector<Configuration> AllConfigurations(int most_threads) {
   for (int count = 1; count < most; count *= 2) threads.push_back(count);
   threads.push_back(most);
   std::vector<Configuration> configurations;
+  std::vector<std::string> installed;
   for (const DelegateInfo& info : KnownDelegates()) {
     // A device computes the same with any number of threads; without a device there is nothing to compare.
-    if (info.needs_device && !MakeDelegate(info.name, {}).ok()) continue;
+    const bool is_installed = MakeDelegate(info.name, {}).ok();
+    if (info.needs_device && !is_installed) continue;
+    if (!info.is_reference && is_installed) installed.push_back(info.name);
     for (const std::string& precision : info.precisions) {
       if (info.needs_device) {
         configurations.push_back({info.name, precision, most});
@@ -113,6 +124,11 @@ std::vector<Configuration> AllConfigurations(int most_threads) {
       }
       for (const int count : threads) configurations.push_back({info.name, precision, count});
     }
+  }
+  // All delegates together, each node where the estimate is shortest.
+  if (installed.size() > 1) {
+    installed.emplace_back(kReferenceDelegate);
+    configurations.push_back({absl::StrJoin(installed, ","), DelegateOptions().precision, most});
   }
   return configurations;
 }
@@ -148,6 +164,16 @@ absl::StatusOr<Comparison> CompareConfigurations(const BenchmarkSubject& subject
       const absl::Status status = (*session)->Run(subject.feeds()).status();
       if (status.ok() && (*session)->FullReport().delegation.partitions.empty()) {
         compared.objection = "the delegate takes no part";
+        continue;
+      }
+    }
+    if (IsDelegateList(configuration.delegate)) {
+      const std::vector<DelegationReport::Taken> partitions = (*session)->FullReport().delegation.partitions;
+      const bool is_one = std::all_of(partitions.begin(), partitions.end(), [&](const DelegationReport::Taken& taken) {
+        return taken.delegate == partitions[0].delegate;
+      });
+      if (is_one) {
+        compared.objection = absl::StrCat("the estimate gives every part to ", partitions[0].delegate);
         continue;
       }
     }

@@ -11,9 +11,11 @@
 #include "graph/base/status.h"
 #include "io/byte_source.h"
 #include "io/model_file.h"
+#include "runtime_check/delegates/delegate_list.h"
 #include "runtime_check/delegates/delegate_registry.h"
 #include "runtime_check/packing/packed_region.h"
 #include "runtime_check/packing/precision_plan_bytes.h"
+#include "tools/model/best_delegate.h"
 #include "tools/model/precision_plan_file.h"
 #include "tools/model/run_options.h"
 #include "tools/model/weight_files.h"
@@ -36,6 +38,10 @@ class DelegateResolver {
       : run_(run), model_(model), samples_(samples), files_(files), chosen_(*chosen), console_(console) {}
 
   absl::StatusOr<KeptWeights> Run() {
+    if (run_.delegate == kBestDelegate) {
+      PF_ASSIGN_OR_RETURN(chosen_.delegate, ChooseBestDelegate(run_, model_, samples_, chosen_, console_));
+      return KeptWeights(DelegateOptions().precision, nullptr, "");
+    }
     const bool may_keep = model_.keeps_weights && !IsLibrary(run_);
     const std::string identity = may_keep ? PackingIdentity(run_.delegate) : "";
     std::shared_ptr<const PackedWeightsFile> region;
@@ -108,7 +114,8 @@ class DelegateResolver {
     chosen_.packed = cache;
     DelegateOptions options{precision_.precision, precision_.plan, std::move(cache)};
     SetSwitches(run_, &options);
-    PF_ASSIGN_OR_RETURN(chosen_.delegate, MakeDelegate(run_.delegate, options));
+    options.blobs = BlobsOf(run_, files_);
+    PF_ASSIGN_OR_RETURN(chosen_.delegate, MakeDelegates(run_.delegate, options));
     return absl::OkStatus();
   }
 

@@ -16,7 +16,10 @@ void AddRunFlags(RunFlags* run, FlagTable* flags) {
       "delegate", &run->delegate, "NAME",
       absl::StrCat(
           "Delegate that runs the nodes it supports; the built-in kernels (reference, the default) run the rest: ",
-          absl::StrJoin(names, ", "), ", or the path of a shared library (docs/writing_a_delegate.md)."));
+          absl::StrJoin(names, ", "),
+          ", or the path of a shared library (docs/writing_a_delegate.md). A list (gpu,onednn,reference) places each "
+          "node where the estimated time is shortest, and prefers the first; best measures all and takes the "
+          "fastest."));
   flags->Add("precision", &run->precision, "NAME",
              "Precision of the delegate: f32 (the default), bf16x3 (nearly f32, for processors with AMX), bf16, int8, "
              "mixed (the fastest choice for each part within the error budget), or auto (the fastest of all within "

@@ -8,16 +8,16 @@
 #include <vector>
 
 #include "absl/algorithm/container.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "graph/base/status.h"
 #include "runtime_check/custom_ops/custom_ops.h"
+#include "runtime_check/delegates/delegate_list.h"
 #include "runtime_check/delegates/delegate_registry.h"
-#include "runtime_check/delegates/external/external_delegate.h"
 #include "runtime_check/precision/value_range.h"
 #include "runtime_check/session_settings.h"
 #include "runtime_check/threads/processors.h"
+#include "tools/model/blob_files.h"
 #include "tools/model/precision_request.h"
 #include "tools/model/processor_list.h"
 #include "tools/model/tool_session.h"
@@ -25,17 +25,13 @@
 namespace permafrost {
 namespace {
 
-absl::StatusOr<std::shared_ptr<const Delegate>> FindDelegate(const RunFlags& run) {
-  const std::string& name = run.delegate;
-  if (IsLibrary(run)) {
-    absl::StatusOr<std::shared_ptr<const Delegate>> loaded = LoadExternalDelegate(name);
-    PF_RETURN_IF_ERROR(Annotate(loaded.status(), "--delegate"));
-    return loaded;
-  }
+absl::StatusOr<std::shared_ptr<const Delegate>> FindDelegate(const RunFlags& run, FileSystem& files) {
+  if (run.delegate == kBestDelegate) return nullptr;
   DelegateOptions options;
   if (!run.precision.empty() && !NeedsSamples(run)) options.precision = run.precision;
   SetSwitches(run, &options);
-  absl::StatusOr<std::shared_ptr<const Delegate>> made = MakeDelegate(name, options);
+  options.blobs = BlobsOf(run, files);
+  absl::StatusOr<std::shared_ptr<const Delegate>> made = MakeDelegates(run.delegate, options);
   PF_RETURN_IF_ERROR(Annotate(made.status(), "--delegate"));
   return made;
 }
@@ -44,6 +40,15 @@ absl::StatusOr<std::shared_ptr<const Delegate>> FindDelegate(const RunFlags& run
 // delegates.
 absl::Status CheckPrecision(const RunFlags& run) {
   if (run.precision.empty()) return absl::OkStatus();
+  if (run.delegate == kBestDelegate && run.precision != DelegateOptions().precision) {
+    return absl::InvalidArgumentError(absl::StrCat("--precision: found '", run.precision,
+                                                   "' with --delegate=", kBestDelegate, ", expected f32 or none"));
+  }
+  if (IsDelegateList(run.delegate)) {
+    if (run.precision != kAutoPrecision) return absl::OkStatus();  // MakeDelegates checks the others.
+    return absl::InvalidArgumentError(
+        absl::StrCat("--precision: found '", run.precision, "' with several delegates, expected a single one"));
+  }
   if (IsLibrary(run)) {
     return absl::InvalidArgumentError(absl::StrCat("--precision: found '", run.precision, "' with the shared library '",
                                                    run.delegate,
@@ -71,12 +76,14 @@ void SetSwitches(const RunFlags& run, DelegateOptions* options) {
 #undef PERMAFROST_SET
 }
 
-bool IsLibrary(const RunFlags& run) {
-  return absl::StrContains(run.delegate, '/') || absl::EndsWith(run.delegate, ".so");
+std::shared_ptr<DelegateBlobs> BlobsOf(const RunFlags& run, FileSystem& files) {
+  return run.cache_dir.empty() ? nullptr : BlobFiles(files, run.cache_dir);
 }
 
+bool IsLibrary(const RunFlags& run) { return !IsDelegateList(run.delegate) && IsLibraryPath(run.delegate); }
+
 bool NeedsSamples(const RunFlags& run) {
-  if (run.precision == kAutoPrecision) return true;
+  if (run.precision == kAutoPrecision || run.delegate == kBestDelegate) return true;
   const DelegateInfo* info = FindDelegateInfo(run.delegate);
   return info != nullptr && info->NeedsPlan(run.precision);
 }
@@ -115,7 +122,7 @@ absl::StatusOr<RunOptions> MakeRunOptions(const RunFlags& run, FileSystem& files
   run_options.chosen = options;
   PF_RETURN_IF_ERROR(CheckPrecision(run));
   PF_RETURN_IF_ERROR(Annotate(RangeMethodOf(run.calibration).status(), "--calibration"));
-  PF_ASSIGN_OR_RETURN(run_options.chosen.delegate, FindDelegate(run));
+  PF_ASSIGN_OR_RETURN(run_options.chosen.delegate, FindDelegate(run, files));
   std::vector<std::string> paths;
   for (const std::string& list : run.custom_ops) {
     for (std::string& path : SplitList(list)) paths.push_back(std::move(path));

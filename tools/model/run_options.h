@@ -2,6 +2,7 @@
 #ifndef PERMAFROST_TOOLS_MODEL_RUN_OPTIONS_H_
 #define PERMAFROST_TOOLS_MODEL_RUN_OPTIONS_H_
 
+#include <memory>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -27,11 +28,17 @@ absl::StatusOr<RunOptions> MakeRunOptions(const RunFlags& run, FileSystem& files
 // Sets the switches of session_settings.h to those of the flags.
 void SetSwitches(const RunFlags& run, DelegateOptions* options);
 
+// Returns the storage for what delegates compile: files of --cache_dir, or null. It has no weights.
+std::shared_ptr<DelegateBlobs> BlobsOf(const RunFlags& run, FileSystem& files);
+
 // Returns whether the delegate is the path of a shared library.
 bool IsLibrary(const RunFlags& run);
 
-// Returns whether the precision depends on the model and its inputs. MakeRunOptions then leaves the delegate to
-// ResolveDelegate.
+// The value of --delegate that measures the delegates and takes the fastest.
+inline constexpr char kBestDelegate[] = "best";
+
+// Returns whether the precision or the delegate depends on the model and its inputs. MakeRunOptions then leaves the
+// delegate to ResolveDelegate.
 bool NeedsSamples(const RunFlags& run);
 
 }  // namespace permafrost

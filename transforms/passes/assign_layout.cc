@@ -6,12 +6,12 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "graph/base/minimum_cut.h"
 #include "graph/base/status.h"
 #include "graph/matching/matcher.h"
 #include "graph/shapes/shape_inference.h"
 #include "transforms/pass.h"
 #include "transforms/rewrites/layout_ops.h"
-#include "transforms/rewrites/minimum_cut.h"
 #include "transforms/rewrites/permutation.h"
 #include "transforms/rewrites/redirection.h"
 #include "transforms/rewrites/splicing.h"

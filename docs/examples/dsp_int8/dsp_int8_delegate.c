@@ -55,6 +55,26 @@ static int32_t is_worthwhile(void* self, const permafrost_partition* partition) 
   return 0;
 }
 
+// The time of the processor for a node, by the cycles that its operator takes.
+static double estimate_ns(void* self, const permafrost_partition* single) {
+  (void)self;
+  char error[256];
+  dsp_operator op;
+  if (dsp_make_operator(the_host, single, single->nodes[0], 0, &op, error, sizeof(error)) != PERMAFROST_OK) return -1;
+  dsp_machine machine;
+  memset(&machine, 0, sizeof(machine));
+  if (op.kind != DSP_VIEW) dsp_run_operator(&op, NULL, NULL, &machine);
+  dsp_free_operator(&op);
+  return (double)machine.counts.cycles * 1e3 / DSP_MEGAHERTZ;
+}
+
+static void set_speed(void* self, int32_t num_threads, permafrost_speed* speed) {
+  (void)self;
+  (void)num_threads;
+  speed->entry_ns = 5000;  // An interrupt and the start of the program.
+  speed->transfer_bytes_per_ns = (double)DSP_DMA_BYTES * DSP_MEGAHERTZ / 1e3;
+}
+
 static const void* address_of(const place* place, const permafrost_run* run) {
   switch (place->where) {
     case IN_INPUTS:
@@ -264,5 +284,9 @@ PERMAFROST_EXPORT int32_t permafrost_delegate_entry(const permafrost_host* host,
   delegate->supports = &supports;
   delegate->is_worthwhile = &is_worthwhile;
   delegate->compile = &compile;
+  if (PERMAFROST_HAS(delegate, estimate_ns)) {
+    delegate->speed = &set_speed;
+    delegate->estimate_ns = &estimate_ns;
+  }
   return PERMAFROST_OK;
 }

@@ -5,8 +5,8 @@
 // |---|---|
 // | local memory | 1 MB; two buffers of each kind, so that data is moved while the other buffers are computed |
 // | DMA | 8 bytes per cycle between external and local memory, and 64 cycles to start a block of equal rows |
-// | matrix unit | 16 x 16 products per cycle, of 16 input channels with the weights of 16 output channels; 32-bit sums
-// | | vector unit | 16 codes per cycle: one tap of a depthwise convolution or pooling, one rescaling, one sum |
+// | matrix unit | 16 x 16 products per cycle: 16 input channels with weights of 16 output channels; 32-bit sums |
+// | vector unit | 16 codes per cycle: one tap of a depthwise convolution or pooling, one rescaling, one sum |
 //
 // A part of 16 channels costs as much as 16. Tile i of an operator overlaps the load of tile i + 1 and the store of
 // tile i - 1; the first load and the last store are not hidden, and operators do not overlap. The figures are not those

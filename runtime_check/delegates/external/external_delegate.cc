@@ -1,6 +1,7 @@
 // Implements the delegate interface with the C functions of a shared library.
 #include "runtime_check/delegates/external/external_delegate.h"
 
+#include <cmath>
 #include <string>
 #include <utility>
 #include <vector>
@@ -98,6 +99,31 @@ class ExternalDelegate final : public Delegate {
     PF_ASSIGN_OR_RETURN(std::unique_ptr<CompiledCode> code,
                         CompiledCode::Take(compiled.value, view.TakeConstants(), loaded_));
     return std::make_unique<ExternalPartition>(std::move(code));
+  }
+
+  // Numbers that are no speeds are ignored.
+  DelegateSpeed Speed(int num_threads) const override {
+    DelegateSpeed speed;
+    if (delegate_.speed == nullptr) return speed;
+    permafrost_speed given = {sizeof(given), speed.flops_per_ns, speed.bytes_per_ns,
+                              speed.node_ns, speed.entry_ns,     speed.transfer_bytes_per_ns};
+    delegate_.speed(delegate_.self, num_threads, &given);
+    const auto take = [](double from, bool may_be_zero, double* to) {
+      if (std::isfinite(from) && (from > 0 || (may_be_zero && from == 0))) *to = from;
+    };
+    take(given.flops_per_ns, false, &speed.flops_per_ns);
+    take(given.bytes_per_ns, false, &speed.bytes_per_ns);
+    take(given.node_ns, true, &speed.node_ns);
+    take(given.entry_ns, true, &speed.entry_ns);
+    take(given.transfer_bytes_per_ns, true, &speed.transfer_bytes_per_ns);
+    return speed;
+  }
+
+  double EstimateNanoseconds(const Partition& single) const override {
+    if (delegate_.estimate_ns == nullptr) return -1;
+    const PartitionView view(single);
+    const double estimate = delegate_.estimate_ns(delegate_.self, view.get());
+    return std::isfinite(estimate) ? estimate : -1;
   }
 
  private:

@@ -189,6 +189,16 @@ typedef struct permafrost_compiled {
   void (*destroy)(void* self);  // May be NULL.
 } permafrost_compiled;
 
+// Estimated speed of a delegate. Initially that of the built-in kernels. Since version 1.1.
+typedef struct permafrost_speed {
+  size_t struct_size;
+  double flops_per_ns;           // Additions and multiplications of convolutions and matrix products.
+  double bytes_per_ns;           // Bytes of operands and results.
+  double node_ns;                // For each node.
+  double entry_ns;               // For each run of a partition.
+  double transfer_bytes_per_ns;  // Copies to the device and back; 0: it uses the memory of the host.
+} permafrost_speed;
+
 // Filled in by the entry. All members except struct_size are initially zero.
 typedef struct permafrost_delegate {
   size_t struct_size;
@@ -204,6 +214,11 @@ typedef struct permafrost_delegate {
   int32_t (*compile)(void* self, const permafrost_partition* partition, int32_t num_threads,
                      permafrost_compiled* compiled, char* error, size_t error_size);
   void (*destroy)(void* self);  // May be NULL. Called before the library is unloaded, and only if the entry succeeded.
+  // Since 1.1, both may be NULL. Sessions with several delegates place nodes by these estimates: `speed` changes
+  // members of *speed, and estimate_ns returns the nanoseconds of a partition of one node that `supports` accepted, or
+  // a negative number if it does not know better.
+  void (*speed)(void* self, int32_t num_threads, permafrost_speed* speed);
+  double (*estimate_ns)(void* self, const permafrost_partition* single);
 } permafrost_delegate;
 
 typedef int32_t (*permafrost_delegate_entry_function)(const permafrost_host* host, permafrost_delegate* delegate,

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "graph/base/processor.h"
 #include "graph/base/status.h"
 #include "runtime_check/delegates/onednn/compiled_partition.h"
 #include "runtime_check/delegates/onednn/node_kinds.h"
@@ -65,6 +66,19 @@ class OneDnnDelegate final : public Delegate {
       elements += partition.tensors[node.outputs[0]].shape.num_elements();
     }
     return nodes >= 2 && elements >= kFewElements;
+  }
+
+  // Fitted to the recorded models: from 60 to 110 operations per nanosecond and thread with AVX-512. Elementwise nodes
+  // are fused, so that most of their operands are in a cache.
+  DelegateSpeed Speed(int num_threads) const override {
+    const InstructionSets sets = SupportedInstructionSets();
+    DelegateSpeed speed;
+    speed.flops_per_ns = (sets.avx512 ? 80 : sets.avx2_fma ? 40 : 12) * num_threads;
+    speed.bytes_per_ns = 10 * std::min(num_threads, 4);
+    speed.node_ns = 100;
+    speed.entry_ns = 1000;
+    speed.fuses_steps = true;
+    return speed;
   }
 
   absl::StatusOr<std::unique_ptr<CompiledPartition>> Compile(const Partition& partition,

@@ -62,6 +62,11 @@ class Compiled final : public CompiledPartition {
                         device_->MakeBuffer(CL_MEM_READ_ONLY | (shares ? CL_MEM_USE_HOST_PTR : CL_MEM_COPY_HOST_PTR),
                                             constants_.size() * sizeof(uint32_t), constants_.data()));
     constant_bytes_ = static_cast<int64_t>(constants_.size() * sizeof(uint32_t));
+    const uint64_t needed = static_cast<uint64_t>(constant_bytes_) + (shares ? 0 : static_cast<uint64_t>(pool_bytes_));
+    if (needed > device_->info().memory_bytes) {
+      return absl::ResourceExhaustedError(absl::StrCat("the partition needs ", needed, " bytes, and ",
+                                                       device_->info().name, " has ", device_->info().memory_bytes));
+    }
     if (!shares) {
       constants_ = {};
       if (pool_bytes_ > 0) {
@@ -69,6 +74,7 @@ class Compiled final : public CompiledPartition {
       }
     }
     for (Launch& launch : launches_) PF_RETURN_IF_ERROR(Annotate(MakeKernel(&launch), launch.name));
+    device_->KeepPrograms();
     return absl::OkStatus();
   }
 

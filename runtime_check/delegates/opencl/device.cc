@@ -5,7 +5,10 @@
 #include <mutex>
 #include <utility>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "graph/base/content_hash.h"
 #include "graph/base/status.h"
 
 namespace permafrost {
@@ -15,6 +18,10 @@ namespace {
 // Bounds what a driver can make us allocate.
 constexpr cl_uint kMostDevices = 64;
 constexpr size_t kMostText = 1 << 16;
+constexpr size_t kMostBinary = 64 << 20;
+// Kinds of blobs. The number changes with the meaning of what is kept.
+constexpr absl::string_view kProgramKind = "opencl program 1", kChecksKind = "opencl checks 1";
+constexpr size_t kHashDigits = 16;
 // Work items of a group: enough for the widest vectors of processors and GPUs, and supported by every device of use.
 constexpr size_t kGroupItems = 64;
 
@@ -86,29 +93,76 @@ absl::Status Device::Init(const OpenClOptions& options) {
   PF_ASSIGN_OR_RETURN(info_.most_buffer_bytes, Number<cl_ulong>(library_, id_, CL_DEVICE_MAX_MEM_ALLOC_SIZE));
   PF_ASSIGN_OR_RETURN(info_.memory_bytes, Number<cl_ulong>(library_, id_, CL_DEVICE_GLOBAL_MEM_SIZE));
   PF_ASSIGN_OR_RETURN(info_.most_group_items, Number<size_t>(library_, id_, CL_DEVICE_MAX_WORK_GROUP_SIZE));
+  info_.is_processor = (type & CL_DEVICE_TYPE_CPU) != 0;
+  PF_ASSIGN_OR_RETURN(info_.compute_units, Number<cl_uint>(library_, id_, CL_DEVICE_MAX_COMPUTE_UNITS));
+  PF_ASSIGN_OR_RETURN(info_.megahertz, Number<cl_uint>(library_, id_, CL_DEVICE_MAX_CLOCK_FREQUENCY));
   cl_int code = CL_SUCCESS;
   const cl_context context = library_.CreateContext(nullptr, 1, &id_, nullptr, nullptr, &code);
   PF_RETURN_IF_ERROR(ToStatus(code, "CreateContext"));
   context_ = Owned<cl_context>(context, library_.ReleaseContext);
+  blobs_ = options.blobs;
+  if (blobs_ == nullptr) return absl::OkStatus();
+  const std::string hashes = blobs_->Read(BlobKey(kChecksKind, "")).value_or("");
+  for (size_t i = 0; i + kHashDigits <= hashes.size(); i += kHashDigits) {
+    uint64_t hash = 0;
+    if (absl::SimpleHexAtoi(absl::string_view(hashes).substr(i, kHashDigits), &hash)) checked_.insert(hash);
+  }
   return absl::OkStatus();
+}
+
+std::string Device::BuildOptions() const {
+  return absl::StrCat("-cl-std=CL1.2", info_.divides_exactly ? " -cl-fp32-correctly-rounded-divide-sqrt" : "");
+}
+
+std::string Device::BlobKey(absl::string_view kind, absl::string_view text) const {
+  return absl::StrJoin(
+      {kind, absl::string_view(info_.name), absl::string_view(info_.driver), absl::string_view(BuildOptions()), text},
+      "\n");
 }
 
 absl::StatusOr<cl_program> Device::Program(const std::string& source) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  const auto found = programs_.find(source);
-  if (found != programs_.end()) {
-    if (!found->second.ok()) return found->second.status();
-    return found->second->get();
+  auto found = programs_.find(source);
+  if (found == programs_.end()) {
+    Built built{LoadProgram(source), true};
+    if (!built.program.ok()) {
+      built = {CompileProgram(source), blobs_ == nullptr};
+      // Only the compiler's verdict on a source is final.
+      if (!built.program.ok() && !absl::IsFailedPrecondition(built.program.status())) return built.program.status();
+    }
+    found = programs_.emplace(source, std::move(built)).first;
   }
+  const absl::StatusOr<Owned<cl_program>>& program = found->second.program;
+  if (!program.ok()) return absl::InternalError(program.status().message());
+  return program->get();
+}
+
+absl::StatusOr<Owned<cl_program>> Device::LoadProgram(const std::string& source) const {
+  if (blobs_ == nullptr) return absl::NotFoundError("no program is kept");
+  const std::optional<std::string> binary = blobs_->Read(BlobKey(kProgramKind, source));
+  if (!binary.has_value() || binary->empty()) return absl::NotFoundError("no program is kept");
+  const auto* const bytes = reinterpret_cast<const unsigned char*>(binary->data());
+  const size_t size = binary->size();
+  cl_int code = CL_SUCCESS, status = CL_SUCCESS;
+  Owned<cl_program> program(library_.CreateProgramWithBinary(context_.get(), 1, &id_, &size,
+                                                             const_cast<const unsigned char**>(&bytes), &status, &code),
+                            library_.ReleaseProgram);
+  PF_RETURN_IF_ERROR(ToStatus(code, "CreateProgramWithBinary"));
+  PF_RETURN_IF_ERROR(ToStatus(status, "CreateProgramWithBinary"));
+  PF_RETURN_IF_ERROR(ToStatus(library_.BuildProgram(program.get(), 1, &id_, BuildOptions().c_str(), nullptr, nullptr),
+                              "BuildProgram"));
+  return program;
+}
+
+// FailedPrecondition if the compiler rejects the source.
+absl::StatusOr<Owned<cl_program>> Device::CompileProgram(const std::string& source) const {
   cl_int code = CL_SUCCESS;
   const char* text = source.c_str();
   const size_t size = source.size();
   Owned<cl_program> program(library_.CreateProgramWithSource(context_.get(), 1, &text, &size, &code),
                             library_.ReleaseProgram);
   PF_RETURN_IF_ERROR(ToStatus(code, "CreateProgramWithSource"));
-  const std::string options =
-      absl::StrCat("-cl-std=CL1.2", info_.divides_exactly ? " -cl-fp32-correctly-rounded-divide-sqrt" : "");
-  code = library_.BuildProgram(program.get(), 1, &id_, options.c_str(), nullptr, nullptr);
+  code = library_.BuildProgram(program.get(), 1, &id_, BuildOptions().c_str(), nullptr, nullptr);
   if (code == CL_BUILD_PROGRAM_FAILURE) {
     size_t log_size = 0;
     std::string log;
@@ -118,15 +172,38 @@ absl::StatusOr<cl_program> Device::Program(const std::string& source) {
       library_.GetProgramBuildInfo(program.get(), id_, CL_PROGRAM_BUILD_LOG, log_size, log.data(), nullptr);
       log.resize(std::min(log.find('\0'), log.size()));
     }
-    const absl::Status status =
-        absl::InternalError(absl::StrCat("the compiler of ", info_.name, " rejects a kernel: ", log));
-    programs_.emplace(source, status);
-    return status;
+    return absl::FailedPreconditionError(absl::StrCat("the compiler of ", info_.name, " rejects a kernel: ", log));
   }
   PF_RETURN_IF_ERROR(ToStatus(code, "BuildProgram"));
-  const cl_program built = program.get();
-  programs_.emplace(source, std::move(program));
-  return built;
+  return program;
+}
+
+absl::StatusOr<std::string> Device::BinaryOf(cl_program program) const {
+  size_t size = 0;
+  PF_RETURN_IF_ERROR(ToStatus(library_.GetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof(size), &size, nullptr),
+                              "GetProgramInfo"));
+  if (size == 0 || size > kMostBinary) return absl::OutOfRangeError("the driver gives no binary of a usual size");
+  std::string binary(size, '\0');
+  auto* bytes = reinterpret_cast<unsigned char*>(binary.data());
+  PF_RETURN_IF_ERROR(ToStatus(library_.GetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof(bytes), &bytes, nullptr),
+                              "GetProgramInfo"));
+  return binary;
+}
+
+void Device::KeepPrograms() {
+  if (blobs_ == nullptr) return;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for (auto& [source, built] : programs_) {
+    if (built.is_kept || !built.program.ok()) continue;
+    built.is_kept = true;  // One attempt.
+    const absl::StatusOr<std::string> binary = BinaryOf(built.program->get());
+    if (binary.ok()) blobs_->Write(BlobKey(kProgramKind, source), *binary);
+  }
+  if (!has_new_checks_) return;
+  has_new_checks_ = false;
+  std::string hashes;
+  for (const uint64_t hash : checked_) absl::StrAppend(&hashes, absl::Hex(hash, absl::kZeroPad16));
+  blobs_->Write(BlobKey(kChecksKind, ""), hashes);
 }
 
 absl::StatusOr<Owned<cl_command_queue>> Device::MakeQueue() const {
@@ -165,7 +242,14 @@ absl::Status Device::Enqueue(cl_command_queue queue, cl_kernel kernel, int64_t i
 std::optional<absl::Status> Device::Verdict(const std::string& key) {
   const std::lock_guard<std::mutex> lock(mutex_);
   const auto found = verdicts_.find(key);
-  return found == verdicts_.end() ? std::nullopt : std::optional<absl::Status>(found->second);
+  if (found != verdicts_.end()) return found->second;
+  if (!checked_.empty() && checked_.count(HashContent(key)) > 0) return absl::OkStatus();
+  return std::nullopt;
+}
+
+void Device::SetChecked(const std::string& key) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  has_new_checks_ = checked_.insert(HashContent(key)).second || has_new_checks_;
 }
 
 void Device::SetVerdict(const std::string& key, absl::Status status) {

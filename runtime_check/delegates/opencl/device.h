@@ -7,10 +7,12 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "runtime_check/delegates/opencl/library.h"
 #include "runtime_check/delegates/opencl/opencl_delegate.h"
 
@@ -23,6 +25,8 @@ struct DeviceInfo {
   bool divides_exactly = false;  // Divisions and square roots can be rounded correctly.
   uint64_t most_buffer_bytes = 0, memory_bytes = 0;
   size_t most_group_items = 1;
+  bool is_processor = false;
+  double compute_units = 1, megahertz = 1000;
 };
 
 // Thread-safe, except for the objects of OpenCL that it returns. Must outlive them.
@@ -51,10 +55,29 @@ class Device {
   // The result of a self-check of this device, once it is known.
   std::optional<absl::Status> Verdict(const std::string& key);
   void SetVerdict(const std::string& key, absl::Status status);
+  // As SetVerdict for a success that depends on nothing but the key, the device and its driver: KeepPrograms stores it.
+  void SetChecked(const std::string& key);
+
+  // Stores the programs and checks that are new in OpenClOptions::blobs. To be called after the kernels ran, because
+  // some drivers compile only then.
+  void KeepPrograms();
 
  private:
+  // A program, and whether the storage has it.
+  struct Built {
+    absl::StatusOr<Owned<cl_program>> program;
+    bool is_kept = false;
+  };
+
   Device(const Library& library, cl_device_id id) : library_(library), id_(id) {}
   absl::Status Init(const OpenClOptions& options);
+  std::string BuildOptions() const;
+  // The key of a blob: kind, device, driver and options of the compiler, and `text`.
+  std::string BlobKey(absl::string_view kind, absl::string_view text) const;
+  // Returns the program of a source from the storage. Any error means that it has to be compiled.
+  absl::StatusOr<Owned<cl_program>> LoadProgram(const std::string& source) const;
+  absl::StatusOr<Owned<cl_program>> CompileProgram(const std::string& source) const;
+  absl::StatusOr<std::string> BinaryOf(cl_program program) const;
   absl::StatusOr<std::string> Text(cl_device_info what) const;
 
   const Library& library_;
@@ -62,8 +85,12 @@ class Device {
   DeviceInfo info_;
   Owned<cl_context> context_;
   std::mutex mutex_;
-  std::map<std::string, absl::StatusOr<Owned<cl_program>>> programs_;  // Guarded by mutex_.
-  std::map<std::string, absl::Status> verdicts_;                       // Guarded by mutex_.
+  std::shared_ptr<DelegateBlobs> blobs_;  // May be null.
+  // Guarded by mutex_.
+  std::map<std::string, Built> programs_;  // By source.
+  std::map<std::string, absl::Status> verdicts_;
+  std::set<uint64_t> checked_;  // Hashes of keys.
+  bool has_new_checks_ = false;
 };
 
 }  // namespace opencl

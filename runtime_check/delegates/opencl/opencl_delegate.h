@@ -7,6 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "runtime_check/delegate.h"
+#include "runtime_check/delegates/delegate_blobs.h"
 
 namespace permafrost {
 
@@ -15,6 +16,8 @@ struct OpenClOptions {
   std::string loader;
   // Copies inputs and outputs to the device and back, even if it computes in the memory of the host.
   bool copies_buffers = false;
+  // Keeps compiled programs, and which of them were checked, for the device and its driver; null: nothing is kept.
+  std::shared_ptr<DelegateBlobs> blobs = nullptr;
 };
 
 // Creates the delegate. Returns Unavailable, with the reason, if there is no driver or no device. The delegate computes

@@ -190,6 +190,7 @@ absl::Status CheckLaunches(const LoweredPartition& partition, Device* device) {
     }
     const absl::Status status = CheckLaunch(partition, *launch, constants.get(), device);
     if (status.ok() || absl::IsFailedPrecondition(status)) device->SetVerdict(key, status);
+    if (status.ok()) device->SetChecked(key);
     PF_RETURN_IF_ERROR(status);
   }
   return absl::OkStatus();

@@ -10,10 +10,14 @@
 
 namespace {
 
-std::atomic<long> calls{0}, fails_from{0}, objects{0};
+std::atomic<long> calls{0}, fails_from{0}, objects{0}, sources{0};
 std::atomic<cl_int> code{CL_DEVICE_NOT_AVAILABLE};
 std::atomic<bool> corrupts{false};
 std::string rejected;
+// What the library hides: 0 nothing, 1 all drivers, with the error of the ICD loader, 2 all drivers, 3 all devices.
+std::atomic<int> hidden{0};
+// In place of the limits of the device; 0: those of the device.
+std::atomic<cl_ulong> most_buffer_bytes{0}, memory_bytes{0};
 
 template <typename F>
 F Real(const char* name) {
@@ -43,7 +47,14 @@ void faulty_opencl_fail(long from, cl_int with) {
 void faulty_opencl_corrupt(bool whether) { corrupts = whether; }
 // Makes the compiler reject sources with this text.
 void faulty_opencl_reject(const char* text) { rejected = text; }
+void faulty_opencl_hide(int what) { hidden = what; }
+void faulty_opencl_limit(unsigned long most_bytes_of_a_buffer, unsigned long bytes_of_the_device) {
+  most_buffer_bytes = most_bytes_of_a_buffer;
+  memory_bytes = bytes_of_the_device;
+}
 long faulty_opencl_calls() { return calls; }
+// The number of programs that were made from a source.
+long faulty_opencl_sources() { return sources; }
 // The number of objects that exist.
 long faulty_opencl_objects() { return objects; }
 
@@ -71,10 +82,7 @@ long faulty_opencl_objects() { return objects; }
     return real(object);                                     \
   }
 
-STATUS(clGetPlatformIDs, (cl_uint n, cl_platform_id* p, cl_uint* c), (n, p, c))
 STATUS(clGetPlatformInfo, (cl_platform_id p, cl_platform_info w, size_t n, void* v, size_t* s), (p, w, n, v, s))
-STATUS(clGetDeviceIDs, (cl_platform_id p, cl_device_type t, cl_uint n, cl_device_id* d, cl_uint* c), (p, t, n, d, c))
-STATUS(clGetDeviceInfo, (cl_device_id d, cl_device_info w, size_t n, void* v, size_t* s), (d, w, n, v, s))
 MAKE(cl_context, clCreateContext,
      (const cl_context_properties* p, cl_uint n, const cl_device_id* d,
       void(CL_CALLBACK* f)(const char*, const void*, size_t, void*), void* u, cl_int* e),
@@ -114,6 +122,34 @@ RELEASE(clReleaseProgram, cl_program)
 RELEASE(clReleaseKernel, cl_kernel)
 RELEASE(clReleaseEvent, cl_event)
 
+CL_API_ENTRY cl_int CL_API_CALL clGetPlatformIDs(cl_uint n, cl_platform_id* p, cl_uint* c) {
+  if (Fails()) return code;
+  if (hidden == 1) return -1001;  // CL_PLATFORM_NOT_FOUND_KHR.
+  static const auto real = Real<decltype(&::clGetPlatformIDs)>("clGetPlatformIDs");
+  const cl_int status = real(n, p, c);
+  if (hidden == 2 && c != nullptr) *c = 0;
+  return status;
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clGetDeviceIDs(cl_platform_id p, cl_device_type t, cl_uint n, cl_device_id* d,
+                                               cl_uint* c) {
+  if (Fails()) return code;
+  if (hidden == 3) return CL_DEVICE_NOT_FOUND;
+  static const auto real = Real<decltype(&::clGetDeviceIDs)>("clGetDeviceIDs");
+  return real(p, t, n, d, c);
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clGetDeviceInfo(cl_device_id d, cl_device_info w, size_t n, void* v, size_t* s) {
+  if (Fails()) return code;
+  static const auto real = Real<decltype(&::clGetDeviceInfo)>("clGetDeviceInfo");
+  const cl_int status = real(d, w, n, v, s);
+  const cl_ulong limit = w == CL_DEVICE_MAX_MEM_ALLOC_SIZE ? most_buffer_bytes.load()
+                         : w == CL_DEVICE_GLOBAL_MEM_SIZE  ? memory_bytes.load()
+                                                           : 0;
+  if (limit > 0 && n == sizeof(limit)) std::memcpy(v, &limit, sizeof(limit));
+  return status;
+}
+
 // A lost device does nothing any more, so the queue is finished, too, where the call fails.
 CL_API_ENTRY cl_int CL_API_CALL clFinish(cl_command_queue q) {
   static const auto real = Real<decltype(&::clFinish)>("clFinish");
@@ -127,6 +163,7 @@ CL_API_ENTRY cl_program CL_API_CALL clCreateProgramWithSource(cl_context c, cl_u
     *e = code;
     return nullptr;
   }
+  ++sources;
   std::string text(t[0], s[0]);
   if (!rejected.empty() && text.find(rejected) != std::string::npos) text += "\n#error this driver has a bug\n";
   const char* const changed = text.c_str();

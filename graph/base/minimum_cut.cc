@@ -1,5 +1,5 @@
 // Dinic's algorithm: shortest augmenting paths, level by level, without recursion.
-#include "transforms/rewrites/minimum_cut.h"
+#include "graph/base/minimum_cut.h"
 
 #include <algorithm>
 

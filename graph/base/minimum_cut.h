@@ -1,6 +1,6 @@
 // The minimum cut of a network between a source and a sink.
-#ifndef PERMAFROST_TRANSFORMS_REWRITES_MINIMUM_CUT_H_
-#define PERMAFROST_TRANSFORMS_REWRITES_MINIMUM_CUT_H_
+#ifndef PERMAFROST_GRAPH_BASE_MINIMUM_CUT_H_
+#define PERMAFROST_GRAPH_BASE_MINIMUM_CUT_H_
 
 #include <cstdint>
 #include <limits>
@@ -44,4 +44,4 @@ class MinimumCut {
 
 }  // namespace permafrost
 
-#endif  // PERMAFROST_TRANSFORMS_REWRITES_MINIMUM_CUT_H_
+#endif  // PERMAFROST_GRAPH_BASE_MINIMUM_CUT_H_
