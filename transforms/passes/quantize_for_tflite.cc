@@ -541,11 +541,11 @@ class Quantizer {
   }
 
   // Returns std::round(value) between -most and most, without a call; -most for NaN.
-  static int RoundedAway(float value, float most) {
-    const float limited = !(value > -most) ? -most : value > most ? most : value;
+  static int RoundedAway(double value, double most) {
+    const double limited = !(value > -most) ? -most : value > most ? most : value;
     const int whole = static_cast<int>(limited);
-    const float rest = limited - static_cast<float>(whole);
-    return whole + (rest >= 0.5f ? 1 : 0) - (rest <= -0.5f ? 1 : 0);
+    const double rest = limited - static_cast<double>(whole);
+    return whole + (rest >= 0.5 ? 1 : 0) - (rest <= -0.5 ? 1 : 0);
   }
 
   // Quantises weights symmetrically by channel. `least_scales`, if not empty, are lower bounds of the scales.
@@ -563,19 +563,23 @@ class Quantizer {
         for (size_t i = 0; i < inner; ++i) most[c] = std::max(most[c], std::abs(elements[at++]));
       }
     }
+    // Weights of few significant bits are often halfway between two codes. The scale before it is rounded to a float
+    // decides them, as in TensorFlow's converter.
+    std::vector<double> exact(channels);
     result.scales.resize(channels);
     for (size_t c = 0; c < channels; ++c) {
       double scale = most[c] > 0 ? static_cast<double>(most[c]) / steps : kScaleOfZero;
       if (!least_scales.empty()) scale = std::max(scale, least_scales[c]);
-      result.scales[c] = std::max(static_cast<float>(scale), std::numeric_limits<float>::min());
+      exact[c] = std::max(scale, static_cast<double>(std::numeric_limits<float>::min()));
+      result.scales[c] = static_cast<float>(exact[c]);
     }
     result.codes.resize(elements.size());
     at = 0;
     for (size_t o = 0; o < outer; ++o) {
       for (size_t c = 0; c < channels; ++c) {
-        const float scale = result.scales[c];
+        const double scale = exact[c];
         for (size_t i = 0; i < inner; ++i, ++at) {
-          result.codes[at] = static_cast<int8_t>(RoundedAway(elements[at] / scale, static_cast<float>(steps)));
+          result.codes[at] = static_cast<int8_t>(RoundedAway(static_cast<double>(elements[at]) / scale, steps));
         }
       }
     }
