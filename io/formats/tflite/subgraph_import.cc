@@ -483,7 +483,11 @@ absl::Status SubgraphImport::AddOutputs() {
       if (node->op() == ops::k_Arg) input_names.emplace_back(node->name());
     }
   } else if (subgraph().inputs() != nullptr) {
-    for (const int32_t i : *subgraph().inputs()) input_names.push_back(values_[static_cast<size_t>(i)].ToString());
+    // The first nodes are the inputs, whose values an operator may have replaced by a result.
+    for (Node* node = graph_->first(); node != nullptr && input_names.size() < subgraph().inputs()->size();
+         node = node->next()) {
+      if (node->op() == ops::kPlaceholder) input_names.push_back(TensorRef{node, 0}.ToString());
+    }
   }
   absl::flat_hash_set<std::string> taken(input_names.begin(), input_names.end());
   PF_ASSIGN_OR_RETURN(Node * effects, AllEffects());
@@ -672,14 +676,7 @@ absl::Status SubgraphImport::AddOperator(int i) {
 
 absl::Status SubgraphImport::AddTracedOperator(int i) {
   if (trace_ == nullptr) return AddOperator(i);
-  Node* const last = graph_->last();
-  PF_RETURN_IF_ERROR(AddOperator(i));
   const tflite::Operator& op = *subgraph().operators()->Get(static_cast<uint32_t>(i));
-  OperatorTrace operator_trace;
-  // A failed import may have removed what was last.
-  for (Node* node = last == nullptr ? graph_->first() : last->next(); node != nullptr; node = node->next()) {
-    operator_trace.created.push_back(node);
-  }
   const auto values = [this](const flatbuffers::Vector<int32_t>* tensors) {
     std::vector<TensorRef> refs;
     if (tensors == nullptr) return refs;
@@ -689,8 +686,23 @@ absl::Status SubgraphImport::AddTracedOperator(int i) {
     }
     return refs;
   };
+  const std::vector<TensorRef> earlier = values(op.inputs());
+  Node* const last = graph_->last();
+  PF_RETURN_IF_ERROR(AddOperator(i));
+  OperatorTrace operator_trace;
+  // A failed import may have removed what was last.
+  for (Node* node = last == nullptr ? graph_->first() : last->next(); node != nullptr; node = node->next()) {
+    operator_trace.created.push_back(node);
+  }
   operator_trace.inputs = values(op.inputs());
   operator_trace.results = values(op.outputs());
+  // An operand that is a result, too, has its earlier value.
+  for (size_t k = 0; k < earlier.size(); ++k) {
+    const auto& results = operator_trace.results;
+    const TensorRef operand = operator_trace.inputs[k];
+    if (operand.node == nullptr || std::find(results.begin(), results.end(), operand) == results.end()) continue;
+    operator_trace.inputs[k] = earlier[k];
+  }
   trace_->push_back(std::move(operator_trace));
   return absl::OkStatus();
 }
