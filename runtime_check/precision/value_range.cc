@@ -41,6 +41,30 @@ absl::StatusOr<RangeMethod> RangeMethodOf(absl::string_view name) {
       absl::StrCat("no calibration '", name, "'; there are ", absl::StrJoin(names, ", "), DidYouMean(name, names)));
 }
 
+double DivergenceInSteps(absl::Span<const int64_t> counts, int begin, int end, int steps) {
+  constexpr double kLeastCount = 1e-3;  // The logarithm of an empty step is finite.
+  std::vector<double> kept(counts.begin() + begin, counts.begin() + end);
+  for (const int64_t count : counts.subspan(0, static_cast<size_t>(begin))) kept.front() += static_cast<double>(count);
+  for (const int64_t count : counts.subspan(static_cast<size_t>(end))) kept.back() += static_cast<double>(count);
+  double divergence = 0;
+  for (int step = 0; step < steps; ++step) {
+    const auto from = static_cast<size_t>(static_cast<int64_t>(step) * (end - begin) / steps);
+    const auto to = static_cast<size_t>(static_cast<int64_t>(step + 1) * (end - begin) / steps);
+    double inside = 0;
+    int used = 0;
+    for (size_t i = from; i < to; ++i) {
+      inside += static_cast<double>(counts[static_cast<size_t>(begin) + i]);
+      used += kept[i] > 0 ? 1 : 0;
+    }
+    if (used == 0) continue;
+    const double spread = std::max(inside, kLeastCount) / used;
+    for (size_t i = from; i < to; ++i) {
+      if (kept[i] > 0) divergence += kept[i] * std::log(kept[i] / spread);
+    }
+  }
+  return divergence;
+}
+
 void Histogram::Add(absl::Span<const float> values) {
   const float factor = most_ > 0 ? static_cast<float>(kBins) / most_ : 0;
   for (const float value : values) {
@@ -113,29 +137,8 @@ float Histogram::LeastSquaredError(int steps) const {
 float Histogram::LeastDivergence(int steps) const {
   float best = most_;
   double least = std::numeric_limits<double>::infinity();
-  std::vector<double> kept;
   for (int bins = steps; bins <= kBins; bins += 16) {
-    // Compares the distribution clamped at the bound with the quantised one, which spreads each step evenly over its
-    // bins.
-    kept.assign(counts_.begin(), counts_.begin() + bins);
-    for (int i = bins; i < kBins; ++i) kept.back() += static_cast<double>(counts_[static_cast<size_t>(i)]);
-    double divergence = 0;
-    for (int step = 0; step < steps; ++step) {
-      const int begin = static_cast<int>(static_cast<int64_t>(step) * bins / steps);
-      const int end = static_cast<int>(static_cast<int64_t>(step + 1) * bins / steps);
-      double inside = 0;
-      int used = 0;
-      for (int i = begin; i < end; ++i) {
-        inside += static_cast<double>(counts_[static_cast<size_t>(i)]);
-        used += kept[static_cast<size_t>(i)] > 0 ? 1 : 0;
-      }
-      if (used == 0) continue;
-      const double spread = std::max(inside, 1e-3) / used;
-      for (int i = begin; i < end; ++i) {
-        const double count = kept[static_cast<size_t>(i)];
-        if (count > 0) divergence += count * std::log(count / spread);
-      }
-    }
+    const double divergence = DivergenceInSteps(counts_, 0, bins, steps);
     if (divergence >= least) continue;
     least = divergence;
     best = static_cast<float>(bins * BinWidth());

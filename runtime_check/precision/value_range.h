@@ -26,6 +26,11 @@ std::vector<std::string> RangeMethodNames();
 // Returns the method with that name. InvalidArgument for another name, with the known ones.
 absl::StatusOr<RangeMethod> RangeMethodOf(absl::string_view name);
 
+// Returns the Kullback-Leibler divergence, times the number of values, of a histogram whose values outside of the bins
+// from `begin` to `end` are clamped, from the same in `steps` steps, each of which is spread evenly over its bins.
+// REQUIRES: 0 <= begin < end <= counts.size(), and steps > 0.
+double DivergenceInSteps(absl::Span<const int64_t> counts, int begin, int end, int steps);
+
 // A histogram of magnitudes up to a maximum, which must be known in advance.
 class Histogram {
  public:

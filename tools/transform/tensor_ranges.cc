@@ -10,15 +10,13 @@
 #include "absl/strings/str_format.h"
 #include "graph/base/status.h"
 #include "graph/shapes/shape_inference.h"
-#include "runtime_check/session.h"
+#include "tools/transform/visited_values.h"
 #include "transforms/rewrites/constant_values.h"
 #include "transforms/rewrites/quantizable_operators.h"
 
 namespace permafrost {
 namespace {
 
-// Bytes of activations that are fetched by one run.
-constexpr int64_t kMostFetchedBytes = int64_t{512} << 20;
 // Steps in which the search for the best range lowers each bound, and how far.
 constexpr int kBoundSteps = 48;
 constexpr double kLeastShare = 0.2;
@@ -108,29 +106,7 @@ std::pair<double, double> ValueDistribution::LeastDivergence(int steps) const {
     const double share = 1 - (1 - kLeastShare) * i / kBoundSteps;
     const int begin = index(low_ * share), end = index(high_ * share);
     if (end - begin < steps) break;  // Steps would be smaller than bins.
-    // Compares the distribution clamped at the bounds with the quantised one, which spreads each step evenly over its
-    // bins.
-    std::vector<double> kept(bins_.begin() + begin, bins_.begin() + end);
-    for (int b = 0; b < begin; ++b) kept.front() += static_cast<double>(bins_[static_cast<size_t>(b)]);
-    for (int b = end; b < kBins; ++b) kept.back() += static_cast<double>(bins_[static_cast<size_t>(b)]);
-    double divergence = 0;
-    for (int step = 0; step < steps; ++step) {
-      const int from = static_cast<int>(static_cast<int64_t>(step) * (end - begin) / steps);
-      const int to = static_cast<int>(static_cast<int64_t>(step + 1) * (end - begin) / steps);
-      double inside = 0;
-      int used = 0;
-      for (int b = from; b < to; ++b) {
-        inside += static_cast<double>(bins_[static_cast<size_t>(begin + b)]);
-        used += kept[static_cast<size_t>(b)] > 0 ? 1 : 0;
-      }
-      if (used == 0) continue;
-      constexpr double kLeastCount = 1e-3;  // The logarithm of an empty step is finite.
-      const double spread = std::max(inside, kLeastCount) / used;
-      for (int b = from; b < to; ++b) {
-        const double count = kept[static_cast<size_t>(b)];
-        if (count > 0) divergence += count * std::log(count / spread);
-      }
-    }
+    const double divergence = DivergenceInSteps(bins_, begin, end, steps);
     if (divergence >= least) continue;
     least = divergence;
     best = {low_ * share, high_ * share};
@@ -198,28 +174,9 @@ absl::StatusOr<std::vector<TensorRange>> FindTensorRanges(const Graph& graph, ab
       }
     }
   }
-  std::vector<std::string> feeds;
-  for (const Endpoint& input : graph.inputs()) feeds.push_back(input.text);
   std::vector<ValueDistribution> distributions(tensors.size());
-  for (size_t begin = 0; begin < tensors.size();) {
-    // As many tensors as fit, by their static shapes; those of unknown shape count as the largest.
-    std::vector<std::string> fetches;
-    int64_t bytes = 0;
-    size_t end = begin;
-    while (end < tensors.size() && (end == begin || bytes < kMostFetchedBytes)) {
-      const Shape shape = shapes.Of(tensors[end]);
-      int64_t elements = 1;
-      for (int i = 0; shape.has_rank() && i < shape.rank(); ++i) elements *= std::max<int64_t>(1, shape.dim(i));
-      bytes += elements * static_cast<int64_t>(sizeof(float));
-      fetches.push_back(tensors[end++].ToString());
-    }
-    PF_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Create(graph, feeds, fetches, options));
-    for (const InputSet& set : inputs) {
-      PF_ASSIGN_OR_RETURN(const std::vector<Tensor> values, session->Run(set));
-      for (size_t i = 0; i < values.size(); ++i) distributions[begin + i].Add(values[i]);
-    }
-    begin = end;
-  }
+  PF_RETURN_IF_ERROR(VisitValues(graph, shapes, tensors, inputs, options,
+                                 [&](size_t i, size_t /*set*/, const Tensor& value) { distributions[i].Add(value); }));
   constexpr int kSteps = 255;
   std::vector<TensorRange> ranges;
   for (size_t i = 0; i < tensors.size(); ++i) {
