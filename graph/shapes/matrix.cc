@@ -20,20 +20,28 @@ absl::Status AppendProduct(const Shape& a, const Shape& b, bool transpose_a, boo
   return absl::OkStatus();
 }
 
-absl::Status FourierLastDim(ShapeContext* context, bool inverse) {
+// The last `rank` dimensions are those of the transform, whose size is input 1.
+absl::Status FourierShape(ShapeContext* context, int rank, bool inverse) {
   Shape output = context->input(0);
   if (!output.has_rank()) return absl::OkStatus();
-  if (output.rank() == 0) return absl::InvalidArgumentError("input 0 is a scalar, expected rank 1 or more");
-  const KnownIntegers* length = AllIntegers(*context, 1);
-  int64_t last = kUnknownDim;
-  if (length != nullptr) {
-    if (length->elements.size() != 1 || length->elements[0] < 0) {
-      return absl::InvalidArgumentError("input 1 is not a single length, expected one integer of 0 or more");
-    }
-    const int64_t value = length->elements[0];
-    last = inverse || value == 0 ? value : value / 2 + 1;
+  if (output.rank() < rank) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("input 0 has the shape ", output.ToString(), ", expected rank ", rank, " or more"));
   }
-  output.set_dim(output.rank() - 1, last);
+  const KnownIntegers* length = AllIntegers(*context, 1);
+  if (length != nullptr && length->elements.size() != static_cast<size_t>(rank)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("input 1 has ", length->elements.size(), " elements, expected ", rank));
+  }
+  for (int i = 0; i < rank; ++i) {
+    const int dim = output.rank() - rank + i;
+    int64_t points = length == nullptr ? kUnknownDim : length->elements[static_cast<size_t>(i)];
+    if (length != nullptr && points < 0) {
+      return absl::InvalidArgumentError(absl::StrCat("input 1 has the length ", points, ", expected 0 or more"));
+    }
+    if (i == rank - 1 && !inverse && points > 0) points = points / 2 + 1;
+    output.set_dim(dim, points);
+  }
   context->set_output(0, std::move(output));
   return absl::OkStatus();
 }
@@ -124,7 +132,9 @@ absl::Status EinsumShape(ShapeContext* context) {
   return absl::OkStatus();
 }
 
-absl::Status RfftShape(ShapeContext* context) { return FourierLastDim(context, /*inverse=*/false); }
-absl::Status IrfftShape(ShapeContext* context) { return FourierLastDim(context, /*inverse=*/true); }
+absl::Status RfftShape(ShapeContext* context) { return FourierShape(context, 1, /*inverse=*/false); }
+absl::Status IrfftShape(ShapeContext* context) { return FourierShape(context, 1, /*inverse=*/true); }
+absl::Status Rfft2DShape(ShapeContext* context) { return FourierShape(context, 2, /*inverse=*/false); }
+absl::Status Irfft2DShape(ShapeContext* context) { return FourierShape(context, 2, /*inverse=*/true); }
 
 }  // namespace permafrost::shapes

@@ -574,6 +574,43 @@ node { name: "count" op: "LookupTableSizeV2" input: "table" }
   }
 }
 
+// The variable holds codes, as in streaming models.
+TEST(TfliteWriterTest, WritesVariablesOfCodes) {
+  const std::string parameters = R"( attr { key: "quantization_axis" value { i: -1 } }
+  attr { key: "quantization_min_val" value { i: -128 } } attr { key: "quantization_max_val" value { i: 127 } } })";
+  const std::string int8 = R"(attr { key: "dtype" value { type: DT_INT8 } })";
+  const std::unique_ptr<Graph> graph = Parsed(absl::StrCat(R"(
+node { name: "x" op: "Placeholder" attr { key: "dtype" value { type: DT_FLOAT } }
+  attr { key: "shape" value { shape { dim { size: 2 } } } } }
+node { name: "scale" op: "Const" attr { key: "dtype" value { type: DT_FLOAT } }
+  attr { key: "value" value { tensor { dtype: DT_FLOAT tensor_shape { } float_val: 0.5 } } } }
+node { name: "zero" op: "Const" attr { key: "dtype" value { type: DT_INT32 } }
+  attr { key: "value" value { tensor { dtype: DT_INT32 tensor_shape { } int_val: 3 } } } }
+node { name: "codes" op: "UniformQuantize" input: "x" input: "scale" input: "zero"
+  attr { key: "Tin" value { type: DT_FLOAT } } attr { key: "Tout" value { type: DT_INT8 } })",
+                                                           parameters, R"(
+node { name: "v" op: "VarHandleOp" attr { key: "shape" value { shape { dim { size: 2 } } } } )",
+                                                           int8, R"( }
+node { name: "assign" op: "AssignVariableOp" input: "v" input: "codes" )",
+                                                           int8, R"( }
+node { name: "after" op: "ReadVariableOp" input: "v" input: "^assign" )",
+                                                           int8, R"( }
+node { name: "y" op: "UniformDequantize" input: "after" input: "scale" input: "zero"
+  attr { key: "Tin" value { type: DT_INT8 } } attr { key: "Tout" value { type: DT_FLOAT } })",
+                                                           parameters, "\n"),
+                                              {"x"}, {"y"});
+  const absl::StatusOr<std::string> bytes = Encoded(*graph);
+  ASSERT_TRUE(bytes.ok()) << bytes.status();
+  const std::unique_ptr<Graph> again = ReadBack(*bytes);
+  absl::StatusOr<std::unique_ptr<Session>> session = Session::Create(*again, {"x"}, {"y"});
+  ASSERT_TRUE(session.ok()) << session.status();
+  const absl::StatusOr<std::vector<Tensor>> outputs =
+      (*session)->Run({Tensor::FromVector(Shape({2}), std::vector<float>{1.6f, -3})});
+  ASSERT_TRUE(outputs.ok()) << outputs.status();
+  EXPECT_EQ((*outputs)[0].elements<float>()[0], 1.5f);
+  EXPECT_EQ((*outputs)[0].elements<float>()[1], -3);
+}
+
 // A node without a form becomes a Flex operator if that is allowed, and is read as the same node.
 TEST(TfliteWriterTest, WritesFlexOperatorsOnRequest) {
   const std::unique_ptr<Graph> graph = Parsed(R"(

@@ -90,6 +90,18 @@ TEST_F(ShapeInferenceTest, RelativesOfConvolution) {
   EXPECT_EQ(Shape("y"), "[1,14,16,3]");
 }
 
+TEST_F(ShapeInferenceTest, FourierTransforms) {
+  g.Float("x", {kUnknownDim, 5, 16});
+  g.Ints("size", {4, 9});
+  g.Ints("length", {8});
+  g.Add("plane", ops::kRFFT2D, {"x", "size"});
+  g.Add("back", ops::kIRFFT2D, {"plane", "size"});
+  g.Add("line", ops::kRFFT, {"x", "length"});
+  EXPECT_EQ(Shape("plane"), "[?,4,5]");
+  EXPECT_EQ(Shape("back"), "[?,4,9]");
+  EXPECT_EQ(Shape("line"), "[?,5,5]");
+}
+
 TEST_F(ShapeInferenceTest, ElementwiseAndMatrices) {
   EXPECT_EQ(Of(ops::kAddV2, {"[1,4,1]", "[3,1,?]"}, {FloatT()}), "[3,4,?]");
   EXPECT_EQ(Of(ops::kAddV2, {"[2]", "[3]"}, {FloatT()}),

@@ -250,7 +250,7 @@ absl::StatusOr<int64_t> RoundIn(Graph* graph, const Params& params, PassContext*
   std::vector<Job> jobs;
   for (Node* node : graph->Nodes()) {
     PF_ASSIGN_OR_RETURN(const std::optional<int64_t> elements, FloatConstantSize(*node));
-    if (!elements.has_value() || *elements < kMinElements || IsRangeOfDequantize(*node)) continue;
+    if (!elements.has_value() || *elements < kMinElements || IsQuantizationParameter(*node)) continue;
     Job job;
     job.node = node;
     PF_ASSIGN_OR_RETURN(job.tensor, ConstValue(*node));
@@ -303,8 +303,8 @@ absl::StatusOr<int64_t> Round(Graph* graph, const Params& params, PassContext* c
 // small weights. Channels with fewer than 8 elements share a range. Constants in the bodies of functions that the graph
 // may call are rounded as well.
 //
-// Leaves unchanged constants of other types, with fewer than 16 elements or with a single value, and the ranges of a
-// Dequantize.
+// Leaves unchanged constants of other types, with fewer than 16 elements or with a single value, and parameters of
+// quantisation.
 DEFINE_PASS(round_weights) {
   return Pass<Params>("Rounds float constants to few distinct values, so that the file compresses better.")
       .Why(

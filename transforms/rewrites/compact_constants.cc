@@ -6,6 +6,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "graph/analysis/uniform_quantization.h"
 #include "graph/base/status.h"
 #include "transforms/rewrites/float_constants.h"
 
@@ -37,7 +38,7 @@ absl::StatusOr<std::vector<Node*>> SelectConstants(Graph* graph, const Compactio
   std::vector<Node*> selected;
   for (Node* node : graph->Nodes()) {
     PF_ASSIGN_OR_RETURN(const std::optional<int64_t> elements, FloatConstantSize(*node));
-    if (!elements.has_value() || *elements < filter.minimum_size || *elements == 0 || IsRangeOfDequantize(*node))
+    if (!elements.has_value() || *elements < filter.minimum_size || *elements == 0 || IsQuantizationParameter(*node))
       continue;
     if (!only_nodes.empty() && !only_nodes.contains(node->name())) {
       context->MissIfWanted(*node, WayOut{"add it to only_node"}, "is not named by only_node");
@@ -60,14 +61,16 @@ absl::StatusOr<std::vector<Node*>> SelectConstants(Graph* graph, const Compactio
   return selected;
 }
 
-bool IsRangeOfDequantize(const Node& node) {
-  bool is_range = false;
+bool IsQuantizationParameter(const Node& node) {
+  bool is_parameter = false;
   for (const Use& use : node.uses()) {
     if (use.consumer->input(use.index).is_control()) continue;
-    if (use.consumer->op() != ops::kDequantize || (use.index != 1 && use.index != 2)) return false;
-    is_range = true;
+    const Op op = use.consumer->op();
+    const bool takes_parameters = op == ops::kDequantize || op == UniformQuantizeOp() || op == UniformDequantizeOp();
+    if (!takes_parameters || (use.index != 1 && use.index != 2)) return false;
+    is_parameter = true;
   }
-  return is_range;
+  return is_parameter;
 }
 
 absl::StatusOr<Node*> AddCompanion(Graph* graph, Node* node, absl::string_view suffix, Tensor value) {

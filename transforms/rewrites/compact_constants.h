@@ -28,12 +28,12 @@ inline constexpr char kExcludeOpHelp[] =
     "An op whose constant inputs, read directly or through Identity, are left unchanged.";
 
 // Returns the float constants to compact, in the order of the graph. Skips declared inputs and constants that the
-// filter excludes, both with a miss; empty constants; and constants that only bound the range of a Dequantize. Returns
-// the errors of FloatConstantSize.
+// filter excludes, both with a miss; empty constants; and parameters of quantisation. Returns the errors of
+// FloatConstantSize.
 absl::StatusOr<std::vector<Node*>> SelectConstants(Graph* graph, const CompactionFilter& filter, PassContext* context);
 
-// Returns true if the node only bounds the range of the codes of a Dequantize.
-bool IsRangeOfDequantize(const Node& node);
+// Returns true if the node is read only as the range of a Dequantize, or as the scales of codes.
+bool IsQuantizationParameter(const Node& node);
 
 // Adds the Const `<name of node><suffix>` before `node`, on its device and with the same control inputs, since only
 // control inputs put a constant into the frame of a loop.

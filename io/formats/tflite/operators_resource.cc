@@ -96,14 +96,15 @@ Results HashTableSize(OperatorImport* op) {
 }
 
 constexpr absl::string_view kVariableTypes = "@1 float double bool uint8 int8 int32 int64 complex64 complex128";
+constexpr absl::string_view kVariableCodes = "uint8 int8 int16";
 
 constexpr OperatorRow kRows[] = {
     {BuiltinOperator::VAR_HANDLE, 0, 1, VarHandle, Codes::kMoved,
      Form({ops::kVarHandleOp}, kPlain, ExportVarHandle, "", "2.6")},
     {BuiltinOperator::READ_VARIABLE, 1, 1, ReadVariable, Codes::kMoved,
-     Form({ops::kReadVariableOp}, kPlain, ExportReadVariable, "", "2.6")},
+     Form({ops::kReadVariableOp}, kPlain, ExportReadVariable, "", "2.6", kVariableCodes)},
     {BuiltinOperator::ASSIGN_VARIABLE, 2, 0, AssignVariable, Codes::kMoved,
-     Form({ops::kAssignVariableOp}, kPlain, ExportAssignVariable, kVariableTypes, "2.6")},
+     Form({ops::kAssignVariableOp}, kPlain, ExportAssignVariable, kVariableTypes, "2.6", kVariableCodes)},
     {BuiltinOperator::CALL_ONCE, 0, 0, CallOnce, Codes::kMoved},
     {BuiltinOperator::HASHTABLE, 0, 1, HashTable, Codes::kRefused,
      Form({ops::kHashTableV2}, kPlain, ExportHashTable, "", "2.5")},
