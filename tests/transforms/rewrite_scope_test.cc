@@ -71,6 +71,21 @@ TEST_P(RewriteScopeTest, APassMayBeStoppedAfterAnyRewrite) {
   }
 }
 
+// The first step of --bisect runs a pass without rewrites.
+TEST_P(RewriteScopeTest, APassThatMayNotRewriteChangesNothing) {
+  const GoldenCase& golden = GetParam();
+  const absl::StatusOr<Outcome> whole = RunCase(golden);
+  ASSERT_TRUE(whole.ok()) << whole.status();
+  absl::StatusOr<std::unique_ptr<Graph>> graph = ReadGraphOf(golden);
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  const absl::StatusOr<Outcome> none = RunOver(golden.run, *std::move(graph), 0);
+  ASSERT_TRUE(none.ok()) << none.status();
+  for (size_t i = 0; i < none->reports.size(); ++i) {
+    if (whole->reports[i].rewrites_asked == 0) continue;  // A single step over the graph.
+    EXPECT_EQ(none->reports[i].rewrites, 0) << none->reports[i].name;
+  }
+}
+
 // Returns the number of nodes of the case that satisfy `is_done` if the pass is stopped after that many rewrites.
 template <typename Predicate>
 int64_t CountAfter(const std::string& pass, const std::string& name, int64_t limit, Predicate is_done) {

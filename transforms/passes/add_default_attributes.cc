@@ -23,6 +23,8 @@ class Defaults {
  public:
   explicit Defaults(FunctionLibrary functions) : functions_(std::move(functions)) {}
 
+  bool has_functions() const { return !functions_.empty(); }
+
   // Calls f(name, value) for each attribute of `op` that has a default; returns false if the op is unknown. A function
   // of the library takes precedence over an op of the same name, as in TensorFlow.
   template <typename F>
@@ -95,7 +97,11 @@ absl::StatusOr<int64_t> Add(Graph* graph, const Params& params, PassContext* con
     context->MissIfWanted(*node, "the op is neither in the table of ops nor a function of the graph");
     ++skipped[node->op().name()];
   }
-  PF_ASSIGN_OR_RETURN(const int64_t in_functions, AddInFunctions(graph, defaults));
+  int64_t in_functions = 0;
+  // The bodies of functions are one step, which has no nodes of the graph to name.
+  if (defaults.has_functions() && context->AllowRewrite(absl::Span<const Node* const>())) {
+    PF_ASSIGN_OR_RETURN(in_functions, AddInFunctions(graph, defaults));
+  }
   context->Note(absl::StrCat("added attributes to ", changed, " nodes",
                              in_functions == 0 ? "" : absl::StrCat(" and to ", in_functions, " in function bodies")));
   if (!skipped.empty()) {
