@@ -166,7 +166,7 @@ class Chooser {
     if (quantization_.rounding != "auto") return {quantization_.rounding};
     // Equalised channels are compared with the best choice without them.
     if (!result.rounding.empty()) return {result.rounding};
-    return {"descent", "none"};
+    return {"nearest", "descent", "none"};
   }
 
   // Quantises by each combination of ranges and rounding, and keeps the one with the smallest error in `result` and

@@ -740,7 +740,8 @@ RoundedWeights RoundJob(const CodeGrid& grid, RoundingMethod method, Job* job) {
 }
 
 // Returns the operator as a job, or Unimplemented.
-absl::StatusOr<Job> JobOf(const QuantizableOperator& op, const ShapeMap& shapes, size_t num_sets, bool has_shifts) {
+absl::StatusOr<Job> JobOf(const QuantizableOperator& op, const ShapeMap& shapes, size_t num_sets, RoundingMethod method,
+                          bool has_shifts) {
   Job job;
   job.op = &op;
   const Node& core = *op.core;
@@ -778,7 +779,7 @@ absl::StatusOr<Job> JobOf(const QuantizableOperator& op, const ShapeMap& shapes,
   const Shape result = shapes.Of({op.core, 0});
   int64_t places = static_cast<int64_t>(num_sets);
   for (int i = 0; result.has_rank() && i + 1 < result.rank(); ++i) places *= std::max<int64_t>(1, result.dim(i));
-  const bool has_products = job.width <= kMostWidth && places >= kLeastSamples;
+  const bool has_products = method != RoundingMethod::kNearest && job.width <= kMostWidth && places >= kLeastSamples;
   const int64_t samples = std::clamp(4 * job.width, kFewSamples, kMostSamples);
   job.samples_per_set = std::max<int64_t>(1, samples / static_cast<int64_t>(std::max<size_t>(1, num_sets)));
   job.moments.assign(num_moments, InputMoments(job.width, has_products, has_shifts));
@@ -791,7 +792,7 @@ absl::StatusOr<Job> JobOf(const QuantizableOperator& op, const ShapeMap& shapes,
 // `quantized`, unless null, has tensors of the same names, from which the inputs of the operators come; those of
 // `graph` are then what they should be. Returns their texts.
 absl::StatusOr<std::string> FinishJobs(const Graph& graph, const Graph* quantized, absl::Span<const InputSet> inputs,
-                                       const SessionOptions& options, int num_threads,
+                                       const SessionOptions& options, RoundingMethod method, int num_threads,
                                        const std::function<bool(const QuantizableOperator&)>& wants,
                                        const std::function<void(Job*)>& finish) {
   PF_ASSIGN_OR_RETURN(const ShapeMap shapes, InferShapes(graph));
@@ -807,7 +808,7 @@ absl::StatusOr<std::string> FinishJobs(const Graph& graph, const Graph* quantize
     for (; next < operators.size() && (jobs.empty() || bytes < kMostBytes); ++next) {
       const QuantizableOperator& op = operators[next];
       if (op.kind != QuantizableKind::kWeighted || !wants(op)) continue;
-      absl::StatusOr<Job> job = JobOf(op, shapes, inputs.size(), quantized != nullptr);
+      absl::StatusOr<Job> job = JobOf(op, shapes, inputs.size(), method, quantized != nullptr);
       if (!job.ok()) continue;
       const Shape input = shapes.Of(op.Operand(0));
       int64_t elements = 1;
@@ -909,7 +910,7 @@ using QuantizeGraph = std::function<absl::StatusOr<std::unique_ptr<Graph>>(const
 // Finishes the jobs of one level of operators after the other, with the inputs that they have in the graph that
 // `quantize` makes of the texts so far. Returns the texts.
 absl::StatusOr<std::string> FinishInSequence(const Graph& graph, absl::Span<const InputSet> inputs,
-                                             const SessionOptions& options, int num_threads,
+                                             const SessionOptions& options, RoundingMethod method, int num_threads,
                                              const QuantizeGraph& quantize,
                                              const std::function<bool(const QuantizableOperator&)>& wants,
                                              const std::function<void(Job*)>& finish) {
@@ -927,7 +928,7 @@ absl::StatusOr<std::string> FinishInSequence(const Graph& graph, absl::Span<cons
     PF_ASSIGN_OR_RETURN(
         const std::string lines,
         FinishJobs(
-            graph, quantized.get(), inputs, options, num_threads,
+            graph, quantized.get(), inputs, options, method, num_threads,
             [&](const QuantizableOperator& op) { return levels.at(op.core) == level && wants(op); }, finish));
     text += lines;
   }
@@ -965,8 +966,8 @@ absl::StatusOr<std::unique_ptr<Graph>> WithRoundedConstants(const Graph& graph, 
 absl::StatusOr<std::string> RoundedWeightsText(const Graph& graph, absl::Span<const InputSet> inputs,
                                                const SessionOptions& options, const WeightRoundingSettings& settings) {
   return FinishJobs(
-      graph, nullptr, inputs, options, settings.num_threads, [](const QuantizableOperator&) { return true; },
-      [&](Job* job) { WriteLines(settings, job); });
+      graph, nullptr, inputs, options, settings.method, settings.num_threads,
+      [](const QuantizableOperator&) { return true; }, [&](Job* job) { WriteLines(settings, job); });
 }
 
 absl::StatusOr<std::string> WeightsRoundedInSequence(
@@ -974,8 +975,8 @@ absl::StatusOr<std::string> WeightsRoundedInSequence(
     const WeightRoundingSettings& settings,
     const std::function<absl::StatusOr<std::unique_ptr<Graph>>(const std::string& text)>& quantize) {
   return FinishInSequence(
-      graph, inputs, options, settings.num_threads, quantize, [](const QuantizableOperator&) { return true; },
-      [&](Job* job) { WriteLines(settings, job); });
+      graph, inputs, options, settings.method, settings.num_threads, quantize,
+      [](const QuantizableOperator&) { return true; }, [&](Job* job) { WriteLines(settings, job); });
 }
 
 absl::StatusOr<std::string> RoundedConstantsText(const Graph& graph, absl::Span<const InputSet> inputs,
@@ -1015,10 +1016,10 @@ absl::StatusOr<std::string> RoundedConstantsText(const Graph& graph, absl::Span<
   };
   if (settings.method == RoundingMethod::kSequential) {
     return FinishInSequence(
-        graph, inputs, options, settings.num_threads,
+        graph, inputs, options, settings.method, settings.num_threads,
         [&](const std::string& text) { return WithRoundedConstants(graph, text, settings); }, wants, finish);
   }
-  return FinishJobs(graph, nullptr, inputs, options, settings.num_threads, wants, finish);
+  return FinishJobs(graph, nullptr, inputs, options, settings.method, settings.num_threads, wants, finish);
 }
 
 }  // namespace permafrost
