@@ -1,4 +1,4 @@
-// Ops that create tensors: Fill, Range, LinSpace, ZerosLike, OnesLike, OneHot.
+// Ops that create tensors: Empty, Fill, Range, LinSpace, ZerosLike, OnesLike, OneHot.
 #include <algorithm>
 #include <cmath>
 #include <complex>
@@ -32,6 +32,12 @@ absl::Status PrepareFill(PrepareContext* context) {
   copies->Add(1, 0, 0, 0, {{output.num_elements(), 0, 1}});
   context->SetState(std::move(copies));
   return absl::OkStatus();
+}
+
+absl::Status PrepareEmpty(PrepareContext* context) {
+  PF_RETURN_IF_ERROR(RequireRank(context, 0, 1));
+  PF_ASSIGN_OR_RETURN(const std::vector<int64_t> dims, IntegerVectorInput(context, 0));
+  return SetCheckedShape(context, 0, Shape(dims));
 }
 
 absl::Status ComputeZeros(ComputeContext* context) {
@@ -242,6 +248,13 @@ std::vector<DType> OnesTypes() {
 }  // namespace
 
 DEFINE_KERNEL(Fill) { return MovingKernel<PrepareFill>("a tensor with the given shape, filled with one value"); }
+
+DEFINE_KERNEL(Empty) {
+  return Kernel("zeros with the given shape, whatever 'init' says")
+      .TypeNumbers("dtype", MovableAndStringTypes())
+      .Prepare(PrepareNumbered<PrepareEmpty>)
+      .Compute(ComputeNumbered<ComputeZeros>);
+}
 
 DEFINE_KERNEL(ZerosLike) {
   return Kernel("zeros with the shape of x")

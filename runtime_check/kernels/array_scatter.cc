@@ -1,4 +1,4 @@
-// Ops that write slices by index: ScatterNd, TensorScatterUpdate and its variants.
+// Ops that write slices by index: ScatterNd, ScatterNdNonAliasingAdd, TensorScatterUpdate and its variants.
 #include <algorithm>
 #include <complex>
 #include <cstring>
@@ -209,6 +209,11 @@ DEFINE_KERNEL(TensorScatterUpdate) {
 DEFINE_KERNEL(TensorScatterAdd) {
   return TensorScatter("tensor, with the updates added at the positions in the rows of indices",
                        NumberAndComplexTypes(), ComputeSum<Plus>);
+}
+
+DEFINE_KERNEL(ScatterNdNonAliasingAdd) {
+  return TensorScatter("input, with the updates added at the positions in the rows of indices", NumberAndComplexTypes(),
+                       ComputeSum<Plus>);
 }
 
 DEFINE_KERNEL(TensorScatterSub) {

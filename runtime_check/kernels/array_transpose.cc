@@ -1,4 +1,5 @@
-// Ops that reorder or repeat elements: Transpose, Tile, BroadcastTo.
+// Ops that reorder or repeat elements: Transpose, ConjugateTranspose, Tile, BroadcastTo.
+#include <complex>
 #include <memory>
 #include <utility>
 
@@ -34,6 +35,16 @@ absl::Status PrepareTranspose(PrepareContext* context) {
   copies->Add(0, 0, 0, 0, PermutedDims(input.dims(), order));
   context->SetState(std::move(copies));
   context->SetOutputShape(0, std::move(output));
+  return absl::OkStatus();
+}
+
+absl::Status ComputeConjugateTranspose(ComputeContext* context) {
+  PF_RETURN_IF_ERROR(ComputeCopies(context));
+  DispatchOn<std::complex<float>, std::complex<double>>(context->output_type(0), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    T* y = context->output<T>(0);
+    for (int64_t i = 0; i < context->output_shape(0).num_elements(); ++i) y[i] = std::conj(y[i]);
+  });
   return absl::OkStatus();
 }
 
@@ -100,6 +111,12 @@ absl::Status PrepareBroadcastTo(PrepareContext* context) {
 DEFINE_KERNEL(Transpose) {
   return MovingKernel<PrepareTranspose>(
       "the input with permuted dimensions: dimension d of the output is dimension perm[d] of the input");
+}
+DEFINE_KERNEL(ConjugateTranspose) {
+  return Kernel("as Transpose; complex numbers are conjugated")
+      .TypeNumbers("T", MovableAndStringTypes())
+      .Prepare(PrepareNumbered<PrepareTranspose>)
+      .Compute(ComputeNumbered<ComputeConjugateTranspose>);
 }
 DEFINE_KERNEL(Tile) { return MovingKernel<PrepareTile>("the input repeated along each dimension"); }
 DEFINE_KERNEL(BroadcastTo) { return MovingKernel<PrepareBroadcastTo>("the input broadcast to the given shape"); }

@@ -1,8 +1,10 @@
 // Bitwise operations on integers.
 #include <algorithm>
+#include <type_traits>
 
 #include "runtime_check/kernel.h"
 #include "runtime_check/kernels/elementwise.h"
+#include "runtime_check/kernels/prepare.h"
 #include "runtime_check/kernels/wide_elements.h"
 
 namespace permafrost {
@@ -50,6 +52,32 @@ constexpr BinaryLoops OfIntegers() {
           1 << 15, ""};
 }
 
+struct Complement {
+  template <typename T>
+  static PF_INLINE T Of(T x) {
+    return ~x;
+  }
+};
+
+constexpr UnaryLoops kInvert = {nullptr, nullptr, UnaryOf<Complement, int32_t>(), UnaryOf<Complement, int64_t>(),
+                                UnaryOf<Complement, uint64_t>()};
+
+absl::Status ComputePopulationCount(ComputeContext* context) {
+  uint8_t* y = context->output<uint8_t>(0);
+  DispatchOn<int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t>(
+      context->input_type(0), [&](auto tag) {
+        using T = typename decltype(tag)::type;
+        const T* x = context->input<T>(0);
+        context->threads().ParallelFor(
+            context->input_shape(0).num_elements(), 1 << 15, [&](int64_t begin, int64_t end) {
+              for (int64_t i = begin; i < end; ++i) {
+                y[i] = static_cast<uint8_t>(__builtin_popcountll(static_cast<std::make_unsigned_t<T>>(x[i])));
+              }
+            });
+      });
+  return absl::OkStatus();
+}
+
 constexpr BinaryLoops kAnd = OfIntegers<And>(), kOr = OfIntegers<Or>(), kXor = OfIntegers<Xor>();
 
 template <template <int> class Shift>
@@ -82,6 +110,19 @@ Kernel Bitwise(const char* summary, absl::Status (*prepare)(PrepareContext*)) {
 DEFINE_KERNEL(BitwiseAnd) { return Bitwise("x & y", PrepareBinary<kAnd>); }
 DEFINE_KERNEL(BitwiseOr) { return Bitwise("x | y", PrepareBinary<kOr>); }
 DEFINE_KERNEL(BitwiseXor) { return Bitwise("x ^ y", PrepareBinary<kXor>); }
+DEFINE_KERNEL(Invert) {
+  return Kernel("~x")
+      .Types<int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t>("T")
+      .InPlace(0)
+      .Prepare(PrepareUnary<kInvert>)
+      .Compute(ComputeUnaryLoops);
+}
+DEFINE_KERNEL(PopulationCount) {
+  return Kernel("the number of bits of x that are 1")
+      .Types<int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t>("T")
+      .Prepare(SameShape)
+      .Compute(ComputePopulationCount);
+}
 DEFINE_KERNEL(LeftShift) { return Bitwise("x << y; y is clamped to [0, bits of the type - 1]", PrepareShift<Left>); }
 DEFINE_KERNEL(RightShift) {
   return Bitwise("x >> y, preserving the sign; y is clamped to [0, bits of the type - 1]", PrepareShift<Right>);

@@ -1,9 +1,12 @@
 // Ops that construct complex numbers and return their parts.
 #include <cmath>
 #include <complex>
+#include <memory>
+#include <utility>
 
 #include "graph/base/status.h"
 #include "runtime_check/kernel.h"
+#include "runtime_check/kernels/broadcast.h"
 #include "runtime_check/kernels/prepare.h"
 
 namespace permafrost {
@@ -63,12 +66,17 @@ absl::Status ComputeConj(ComputeContext* context) {
   return absl::OkStatus();
 }
 
+struct ComplexState : KernelState {
+  Broadcast broadcast;
+};
+
 absl::Status PrepareComplex(PrepareContext* context) {
-  PF_ASSIGN_OR_RETURN(const Shape shape, BroadcastShapes(context->input_shape(0), context->input_shape(1)));
-  if (shape != context->input_shape(0) || shape != context->input_shape(1)) {
-    return absl::UnimplementedError("the parts have different shapes");
-  }
-  context->SetOutputShape(0, shape);
+  const Shape &real = context->input_shape(0), &imaginary = context->input_shape(1);
+  PF_ASSIGN_OR_RETURN(const Shape shape, BroadcastShapes(real, imaginary));
+  PF_RETURN_IF_ERROR(SetCheckedShape(context, 0, shape));
+  auto state = std::make_unique<ComplexState>();
+  state->broadcast = Broadcast({real, imaginary}, shape);
+  context->SetState(std::move(state));
   return absl::OkStatus();
 }
 
@@ -78,8 +86,14 @@ absl::Status ComputeComplex(ComputeContext* context) {
     const T* real = context->input<T>(0);
     const T* imaginary = context->input<T>(1);
     std::complex<T>* y = context->output<std::complex<T>>(0);
+    const Broadcast& broadcast = context->state<ComplexState>().broadcast;
+    const int64_t real_step = broadcast.IsScalarInRow(0) ? 0 : 1, imaginary_step = broadcast.IsScalarInRow(1) ? 0 : 1;
     context->threads().ParallelFor(context->output_shape(0).num_elements(), kGrain, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) y[i] = {real[i], imaginary[i]};
+      broadcast.ForEachRow(begin, end, [&](const int64_t* offsets, int64_t output, int64_t count) {
+        for (int64_t i = 0; i < count; ++i) {
+          y[output + i] = {real[offsets[0] + i * real_step], imaginary[offsets[1] + i * imaginary_step]};
+        }
+      });
     });
   });
   return absl::OkStatus();
@@ -124,7 +138,7 @@ DEFINE_KERNEL(Conj) {
 }
 
 DEFINE_KERNEL(Complex) {
-  return Kernel("real + i * imag").Types<float, double>("T").Prepare(PrepareComplex).Compute(ComputeComplex);
+  return Kernel("real + i * imag, broadcast").Types<float, double>("T").Prepare(PrepareComplex).Compute(ComputeComplex);
 }
 
 }  // namespace permafrost

@@ -136,6 +136,7 @@ DEFINE_KERNEL(ImmutableConst) {
 DEFINE_KERNEL(NoOp) { return Kernel("nothing").Prepare(PrepareNothing).Compute(ComputeNothing); }
 DEFINE_KERNEL(Identity) { return Kernel("x").Alias().Prepare(SameShape); }
 DEFINE_KERNEL(Snapshot) { return Kernel("x").Alias().Prepare(SameShape); }
+DEFINE_KERNEL(GuaranteeConst) { return Kernel("x").Alias().Prepare(SameShape); }
 DEFINE_KERNEL(StopGradient) { return Kernel("x").Alias().Prepare(SameShape); }
 DEFINE_KERNEL(PreventGradient) { return Kernel("x").Alias().Prepare(SameShape); }
 DEFINE_KERNEL(PlaceholderWithDefault) {

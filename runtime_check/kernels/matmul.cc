@@ -1,4 +1,4 @@
-// MatMul, BatchMatMul and _FusedMatMul.
+// MatMul, BatchMatMul, its later versions, and _FusedMatMul.
 #include <algorithm>
 #include <complex>
 #include <memory>
@@ -18,6 +18,7 @@
 #include "runtime_check/kernels/prepare.h"
 #include "runtime_check/kernels/scratch.h"
 #include "runtime_check/kernels/wide_elements.h"
+#include "runtime_check/threads/cancellation.h"
 
 namespace permafrost {
 namespace {
@@ -185,6 +186,41 @@ absl::Status PrepareBatchMatMul(PrepareContext* context) {
   return PrepareProducts(context, adj_x, adj_y, /*conjugates=*/true);
 }
 
+// The types of V3 are equal, except for products of bytes, which are summed in int32.
+bool IsByte(DType dtype) { return dtype == DType::kInt8 || dtype == DType::kUint8; }
+
+absl::Status PrepareBatchMatMulV3(PrepareContext* context) {
+  const DType a = context->input_type(0), b = context->input_type(1), output = context->output_type(0);
+  const bool is_of_bytes = IsByte(a) && IsByte(b) && output == DType::kInt32;
+  if (!is_of_bytes && (a != b || a != output || IsByte(a))) {
+    return absl::UnimplementedError(absl::StrCat("found the types ", DTypeName(a), ", ", DTypeName(b), " and ",
+                                                 DTypeName(output), ", expected equal ones, or bytes and int32"));
+  }
+  return PrepareBatchMatMul(context);
+}
+
+template <typename A, typename B>
+void MultiplyBytes(ComputeContext* context, const MatMulState& state) {
+  const A* a = context->input<A>(0);
+  const B* b = context->input<B>(1);
+  int32_t* output = context->output<int32_t>(0);
+  for (const auto& [number_a, number_b] : state.products) {
+    for (int64_t r = 0; r < state.a.rows && !RunIsCancelled(); ++r) {
+      for (int64_t c = 0; c < state.b.columns; ++c) {
+        const A* left = a + number_a * state.a.size() + r * state.a.row_step();
+        const B* right = b + number_b * state.b.size() + c * state.b.column_step();
+        uint32_t sum = 0;
+        for (int64_t k = 0; k < state.b.rows; ++k) {
+          sum +=
+              static_cast<uint32_t>(int32_t{left[k * state.a.column_step()]} * int32_t{right[k * state.b.row_step()]});
+        }
+        output[r * state.b.columns + c] = static_cast<int32_t>(sum);
+      }
+    }
+    output += state.a.rows * state.b.columns;
+  }
+}
+
 absl::Status ComputeMatMul(ComputeContext* context) {
   const auto& state = context->state<MatMulState>();
   if (state.products.empty()) return absl::OkStatus();
@@ -196,6 +232,17 @@ absl::Status ComputeMatMul(ComputeContext* context) {
         dtype, [&](auto tag) { MultiplyElements<typename decltype(tag)::type>(context, state); });
   }
   BoundPostOps(state.post_ops, context).ApplyToRows(context, dtype, state.a.rows, context->output_bytes(0));
+  return absl::OkStatus();
+}
+
+absl::Status ComputeBatchMatMulV3(ComputeContext* context) {
+  if (!IsByte(context->input_type(0))) return ComputeMatMul(context);
+  const auto& state = context->state<MatMulState>();
+  DispatchOn<int8_t, uint8_t>(context->input_type(0), [&](auto a) {
+    DispatchOn<int8_t, uint8_t>(context->input_type(1), [&](auto b) {
+      MultiplyBytes<typename decltype(a)::type, typename decltype(b)::type>(context, state);
+    });
+  });
   return absl::OkStatus();
 }
 
@@ -228,6 +275,20 @@ DEFINE_KERNEL(BatchMatMulV2) {
       .Types<float, double, Half, BFloat16, int16_t, int32_t, int64_t, std::complex<float>, std::complex<double>>("T")
       .Prepare(PrepareBatchMatMul)
       .Compute(ComputeMatMul);
+}
+
+DEFINE_KERNEL(BatchMatMulV3) {
+  return Kernel(
+             "output[...,i,j] = sum over k of x[...,i,k] * y[...,k,j], with broadcast batch dimensions; sums of "
+             "products of bytes are int32")
+      .Types<float, double, Half, BFloat16, int8_t, uint8_t, int16_t, int32_t, int64_t, std::complex<float>,
+             std::complex<double>>("Ta")
+      .Types<float, double, Half, BFloat16, int8_t, uint8_t, int16_t, int32_t, int64_t, std::complex<float>,
+             std::complex<double>>("Tb")
+      .Types<float, double, Half, BFloat16, int16_t, int32_t, int64_t, std::complex<float>, std::complex<double>>(
+          "Tout")
+      .Prepare(PrepareBatchMatMulV3)
+      .Compute(ComputeBatchMatMulV3);
 }
 
 }  // namespace permafrost

@@ -1,10 +1,11 @@
-// AvgPool, MaxPool and MaxPoolWithArgmax. The window counts only the pixels inside the image.
+// AvgPool, MaxPool, MaxPoolV2 and MaxPoolWithArgmax. The window counts only the pixels inside the image.
 #include <algorithm>
 #include <cstring>
 #include <limits>
 #include <memory>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "graph/base/multiversion.h"
 #include "graph/base/status.h"
@@ -15,6 +16,7 @@
 #include "runtime_check/kernels/scratch.h"
 #include "runtime_check/kernels/stand_in.h"
 #include "runtime_check/kernels/window.h"
+#include "runtime_check/kernels/window_steps.h"
 #include "runtime_check/threads/cancellation.h"
 
 namespace permafrost {
@@ -27,14 +29,28 @@ struct PoolingState : public KernelState {
   int64_t input_part = 0, output_part = 0;  // Offsets in the scratch memory, for NCHW.
 };
 
+// Reads the window of a pooling: from attributes, or for MaxPoolV2 from inputs. REQUIRES: input 0 has rank 4.
+absl::StatusOr<Window> ReadPoolingWindow(PrepareContext* context, const ImageLayout& layout) {
+  const Node& node = context->node();
+  const Shape& input = context->input_shape(0);
+  if (node.op() != ops::kMaxPoolV2) {
+    PF_ASSIGN_OR_RETURN(const KernelSize kernel, ReadKernelSize(node, layout));
+    return ReadWindow(node, layout, kernel, input.dim(layout.height), input.dim(layout.width));
+  }
+  PF_ASSIGN_OR_RETURN(const std::vector<int64_t> size, IntegerVectorInput(context, 1));
+  PF_ASSIGN_OR_RETURN(const std::vector<int64_t> strides, IntegerVectorInput(context, 2));
+  WindowSteps steps{{1, 1}, {1, 1}, {1, 1}};
+  PF_ASSIGN_OR_RETURN(steps.kernel, SpatialPair(size, layout, "'ksize'"));
+  PF_ASSIGN_OR_RETURN(steps.strides, SpatialPair(strides, layout, "'strides'"));
+  return PadWindow(node, layout, steps, input.dim(layout.height), input.dim(layout.width));
+}
+
 absl::Status PreparePoolingWith(PrepareContext* context, const ImageLayout& layout,
                                 std::unique_ptr<PoolingState> state) {
   PF_RETURN_IF_ERROR(RequireRank(context, 0, 4));
   const Shape& input = context->input_shape(0);
   state->layout = layout;
-  PF_ASSIGN_OR_RETURN(const KernelSize kernel, ReadKernelSize(context->node(), layout));
-  PF_ASSIGN_OR_RETURN(state->window,
-                      ReadWindow(context->node(), layout, kernel, input.dim(layout.height), input.dim(layout.width)));
+  PF_ASSIGN_OR_RETURN(state->window, ReadPoolingWindow(context, layout));
   if (state->window.y.dilation != 1 || state->window.x.dilation != 1) {
     return absl::InvalidArgumentError("attr 'dilations' is not 1, which a pooling does not have");
   }
@@ -319,6 +335,13 @@ DEFINE_KERNEL(AvgPool) {
 
 DEFINE_KERNEL(MaxPool) {
   return Kernel("the maximum of the pixels of the window that are inside the image; NaN is ignored")
+      .Types<float, double, Half, BFloat16, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t>("T")
+      .Prepare(PrepareWidened<PreparePooling>)
+      .Compute(ComputeWidened<ComputeMaximum>);
+}
+
+DEFINE_KERNEL(MaxPoolV2) {
+  return Kernel("as MaxPool, with the window and its steps as inputs")
       .Types<float, double, Half, BFloat16, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t>("T")
       .Prepare(PrepareWidened<PreparePooling>)
       .Compute(ComputeWidened<ComputeMaximum>);

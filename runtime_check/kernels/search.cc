@@ -1,4 +1,4 @@
-// Ops that find the largest or smallest elements: ArgMax, ArgMin, TopKV2.
+// Ops that find the largest or smallest elements: ArgMax, ArgMin, TopK, TopKV2.
 #include <algorithm>
 #include <limits>
 #include <memory>
@@ -170,14 +170,13 @@ absl::Status ComputeArg(ComputeContext* context) {
   return status;
 }
 
-// --- TopKV2 ----------------------------------------------------------------------------------------------------------
+// --- TopK, TopKV2 ---------------------------------------------------------------------------------------------------
 
 struct TopKState : KernelState {
   int64_t rows, size, k;
 };
 
-absl::Status PrepareTopKV2(PrepareContext* context) {
-  PF_ASSIGN_OR_RETURN(int64_t k, IntegerInput(context, 1));
+absl::Status PrepareTopKOf(PrepareContext* context, int64_t k) {
   const Shape& input = context->input_shape(0);
   if (input.rank() < 1) return absl::InvalidArgumentError("the input is a scalar, expected a rank of at least 1");
   const int last = input.rank() - 1;
@@ -209,6 +208,16 @@ absl::Status PrepareTopKV2(PrepareContext* context) {
   context->RequestScratch(bytes);
   context->SetState(std::move(state));
   return absl::OkStatus();
+}
+
+absl::Status PrepareTopK(PrepareContext* context) {
+  PF_ASSIGN_OR_RETURN(const int64_t k, IntAttr(context->node(), "k"));
+  return PrepareTopKOf(context, k);
+}
+
+absl::Status PrepareTopKV2(PrepareContext* context) {
+  PF_ASSIGN_OR_RETURN(const int64_t k, IntegerInput(context, 1));
+  return PrepareTopKOf(context, k);
 }
 
 // Orders by descending value, then by ascending index; NaN counts as the largest. This is a strict weak order, as
@@ -268,6 +277,13 @@ DEFINE_KERNEL(ArgMin) {
       .TypeNumbers("output_type", IndexTypes())
       .Prepare(PrepareArgMin)
       .Compute(ComputeArg);
+}
+
+DEFINE_KERNEL(TopK) {
+  return Kernel("the k largest elements along the last dimension in descending order, and their indices")
+      .TypeNumbers("T", NumberTypes())
+      .Prepare(PrepareTopK)
+      .Compute(ComputeTopK);
 }
 
 DEFINE_KERNEL(TopKV2) {

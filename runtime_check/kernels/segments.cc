@@ -1,4 +1,4 @@
-// SegmentSum and UnsortedSegmentSum, DynamicPartition and DynamicStitch: rows grouped by number.
+// SegmentSum and UnsortedSegmentSum, DynamicPartition, DynamicStitch and ParallelDynamicStitch: rows grouped by number.
 #include <algorithm>
 #include <complex>
 #include <cstdint>
@@ -230,6 +230,13 @@ DEFINE_KERNEL(DynamicPartition) {
       .TypeNumbers("T", MovableAndStringTypes())
       .Prepare(PrepareNumbered<PreparePartition>)
       .Compute(ComputeNumbered<ComputePartition>);
+}
+
+DEFINE_KERNEL(ParallelDynamicStitch) {
+  return Kernel("merged[indices[i]] = data[i]; the last value for a repeated index, where TensorFlow takes any")
+      .TypeNumbers("T", MovableAndStringTypes())
+      .Prepare(PrepareNumbered<PrepareStitch>)
+      .Compute(ComputeNumbered<ComputeStitch>);
 }
 
 DEFINE_KERNEL(DynamicStitch) {

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "graph/base/status.h"
+#include "runtime_check/kernels/window_steps.h"
 
 namespace permafrost {
 namespace {
@@ -19,20 +20,7 @@ int64_t DivideUp(int64_t a, int64_t b) { return a / b + (a % b != 0); }
 // Reads attr `key` (strides, dilations, ksize): 4 values, each in [1, 2^31), those of batch and channel 1.
 absl::StatusOr<KernelSize> ReadPair(const Node& node, const ImageLayout& layout, const char* key) {
   PF_ASSIGN_OR_RETURN(const std::vector<int64_t> values, IntListAttr(node, key));
-  if (values.size() != 4) {
-    return absl::InvalidArgumentError(absl::StrCat("attr '", key, "' has ", values.size(), " values, expected 4"));
-  }
-  for (int64_t value : values) {
-    if (value < 1 || value > kLargest) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("attr '", key, "' has the value ", value, ", expected 1 to ", kLargest));
-    }
-  }
-  if (values[0] != 1 || values[layout.channel] != 1) {
-    return absl::UnimplementedError(
-        absl::StrCat("attr '", key, "' is not 1 for batch and channels, which no kernel supports"));
-  }
-  return KernelSize{values[layout.height], values[layout.width]};
+  return SpatialPair(values, layout, absl::StrCat("attr '", key, "'"));
 }
 
 absl::Status SetOutput(WindowAxis* axis, const std::string& padding, int64_t explicit_before, int64_t explicit_after) {
@@ -103,6 +91,27 @@ absl::StatusOr<Window> ReadWindow(const Node& node, const ImageLayout& layout, K
   if (dilations_attr != nullptr) {
     PF_ASSIGN_OR_RETURN(dilations, ReadPair(node, layout, "dilations"));
   }
+  return PadWindow(node, layout, {kernel, strides, dilations}, input_height, input_width);
+}
+
+absl::StatusOr<KernelSize> SpatialPair(absl::Span<const int64_t> values, const ImageLayout& layout,
+                                       absl::string_view name) {
+  if (values.size() != 4) {
+    return absl::InvalidArgumentError(absl::StrCat(name, " has ", values.size(), " values, expected 4"));
+  }
+  for (int64_t value : values) {
+    if (value < 1 || value > kLargest) {
+      return absl::InvalidArgumentError(absl::StrCat(name, " has the value ", value, ", expected 1 to ", kLargest));
+    }
+  }
+  if (values[0] != 1 || values[layout.channel] != 1) {
+    return absl::UnimplementedError(absl::StrCat(name, " is not 1 for batch and channels, which no kernel supports"));
+  }
+  return KernelSize{values[layout.height], values[layout.width]};
+}
+
+absl::StatusOr<Window> PadWindow(const Node& node, const ImageLayout& layout, const WindowSteps& steps,
+                                 int64_t input_height, int64_t input_width) {
   PF_ASSIGN_OR_RETURN(const std::string padding, StringAttr(node, "padding"));
   std::vector<int64_t> explicit_paddings(8, 0);
   if (padding == "EXPLICIT") {
@@ -124,8 +133,8 @@ absl::StatusOr<Window> ReadWindow(const Node& node, const ImageLayout& layout, K
         absl::StrCat("attr 'padding' is '", padding, "', expected 'SAME', 'VALID' or 'EXPLICIT'"));
   }
   Window window;
-  window.y = {input_height, kernel.y, strides.y, dilations.y, 0, 0};
-  window.x = {input_width, kernel.x, strides.x, dilations.x, 0, 0};
+  window.y = {input_height, steps.kernel.y, steps.strides.y, steps.dilations.y, 0, 0};
+  window.x = {input_width, steps.kernel.x, steps.strides.x, steps.dilations.x, 0, 0};
   PF_RETURN_IF_ERROR(Annotate(
       SetOutput(&window.y, padding, explicit_paddings[2 * layout.height], explicit_paddings[2 * layout.height + 1]),
       "height"));

@@ -1,4 +1,4 @@
-"""BitwiseAnd, BitwiseOr, BitwiseXor, LeftShift and RightShift."""
+"""BitwiseAnd, BitwiseOr, BitwiseXor, LeftShift, RightShift, Invert and PopulationCount."""
 
 import numpy as np
 from make_vectors import Case
@@ -21,3 +21,8 @@ def cases():
         yield Case(op, [np.arange(-64, 65, dtype=np.int8), np.int8(4)])
         yield Case(op, [np.int32(77), np.arange(7, dtype=np.int32)])
         yield Case(op, [np.zeros((0, 3), np.int16), np.ones(3, np.int16)])
+    for dtype in TYPES + (np.uint64,):
+        info = np.iinfo(dtype)
+        for op in ("Invert", "PopulationCount"):
+            yield Case(op, [np.array([[info.min, info.max, 0], [1, 85, 3]], dtype)])
+    yield Case("Invert", [np.zeros((0, 3), np.int16)])

@@ -35,3 +35,6 @@ def cases():
     yield Case("BatchMatMulV2", [numbers(5, 2, 1, 3), numbers(6, 1, 3, 2)])
     yield Case("BatchMatMulV2", [numbers(5, 0, 2, 3), numbers(6, 1, 3, 2)])
     yield Case("BatchMatMulV2", [numbers(5, 2, 2, 3, dtype=np.int32), numbers(6, 2, 3, 2, dtype=np.int32)])
+    for dtype in (np.float32, np.float64, np.float16, np.int8, np.int32, np.int64, np.uint8):
+        yield Case("Cross", [np.array([[1, 2, 3], [7, 5, 9]], dtype), np.array([[4, 6, 5], [2, 11, 3]], dtype)])
+    yield Case("Cross", [np.zeros((0, 3), np.float32), np.zeros((0, 3), np.float32)])

@@ -33,3 +33,7 @@ def cases():
     yield Case("Identity", [np.array([1, 2], np.complex64)])
     yield Case("PlaceholderWithDefault", [array], {"shape": [None, 3, 4]})
     yield Case("IdentityN", [array, np.array([True]), np.zeros((0, 2), np.int64)])
+    yield Case("GuaranteeConst", [array])
+    for dtype in (tf.float32, tf.bool, tf.string):
+        yield Case("Empty", [np.array([2, 3], np.int32)], {"dtype": dtype, "init": True})
+    yield Case("Empty", [np.zeros(0, np.int32)], {"dtype": tf.int64, "init": True})
