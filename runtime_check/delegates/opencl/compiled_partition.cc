@@ -26,6 +26,8 @@ namespace opencl {
 namespace {
 
 constexpr int kNone = -1;
+// In place of the number of a launch.
+constexpr int kToDevice = -1, kFromDevice = -2;
 // Launches between two polls for cancellation, if a run can be cancelled. Waiting for the device costs about 20 us.
 constexpr size_t kLaunchesPerPoll = 16;
 
@@ -95,13 +97,18 @@ class Compiled final : public CompiledPartition {
       PF_RETURN_IF_ERROR(check.is_wide ? CheckIndices<int64_t>(check, inputs[input])
                                        : CheckIndices<int32_t>(check, inputs[input]));
     }
+    const absl::Time start = on_piece ? absl::Now() : absl::Time();
+    PF_RETURN_IF_ERROR(StartProfile(on_piece != nullptr));
     Buffers buffers;
     absl::Status status = Bind(inputs, outputs, scratch, &buffers);
-    if (status.ok()) status = Enqueue(on_piece);
+    if (status.ok()) status = Enqueue();
     if (status.ok()) status = Collect(outputs, buffers);
     // No kernel may use the memory of the caller after the return.
     const absl::Status finished = ToStatus(device_->library().Finish(queue_.get()), "Finish");
-    return status.ok() ? finished : status;
+    if (status.ok()) status = finished;
+    if (status.ok() && on_piece) ReportTimes(absl::Now() - start, on_piece);
+    events_.clear();
+    return status;
   }
 
  private:
@@ -109,6 +116,79 @@ class Compiled final : public CompiledPartition {
   struct Buffers {
     std::map<const char*, Owned<cl_mem>> owned;
   };
+
+  // A command of a profiled run: a launch, or a copy.
+  struct Event {
+    int launch;  // kToDevice or kFromDevice for a copy.
+    Owned<cl_event> event;
+  };
+  // Times of a command on the clock of the device, in nanoseconds.
+  struct Times {
+    cl_ulong queued = 0, start = 0, end = 0;
+  };
+
+  absl::Status StartProfile(bool profiles) {
+    events_.clear();
+    is_profiled_ = profiles;
+    if (!profiles || queue_profiles_) return absl::OkStatus();
+    PF_ASSIGN_OR_RETURN(queue_, device_->MakeQueue(/*profiles=*/true));
+    queue_profiles_ = true;
+    return absl::OkStatus();
+  }
+
+  // Calls `enqueue(event)`, and keeps the event of a profiled run.
+  template <typename F>
+  absl::Status Record(int launch, absl::string_view call, F enqueue) {
+    if (!is_profiled_) return ToStatus(enqueue(nullptr), call);
+    cl_event event = nullptr;
+    const cl_int code = enqueue(&event);
+    if (event != nullptr) events_.push_back({launch, Owned<cl_event>(event, device_->library().ReleaseEvent)});
+    return ToStatus(code, call);
+  }
+
+  absl::StatusOr<Times> TimesOf(cl_event event) const {
+    Times times;
+    for (const auto& [what, to] : {std::make_pair(CL_PROFILING_COMMAND_QUEUED, &times.queued),
+                                   std::make_pair(CL_PROFILING_COMMAND_START, &times.start),
+                                   std::make_pair(CL_PROFILING_COMMAND_END, &times.end)}) {
+      PF_RETURN_IF_ERROR(ToStatus(device_->library().GetEventProfilingInfo(event, static_cast<cl_profiling_info>(what),
+                                                                           sizeof(*to), to, nullptr),
+                                  "GetEventProfilingInfo"));
+    }
+    return times;
+  }
+
+  // Divides the duration of a run into launches, copies, the time in which the device had commands and ran none, and
+  // the rest, in which the host made and read buffers.
+  void ReportTimes(absl::Duration duration, const PieceCallback& on_piece) {
+    if (descriptions_.empty()) descriptions_ = Describe();
+    absl::Duration rest = duration, to_device, from_device, queue;
+    std::vector<absl::Duration> launches(launches_.size());
+    cl_ulong last_end = 0;
+    for (const Event& event : events_) {
+      const absl::StatusOr<Times> times = TimesOf(event.event.get());
+      if (!times.ok() || times->end < times->start) {
+        on_piece("the whole partition: the driver reports no times", duration);
+        return;
+      }
+      const absl::Duration own = absl::Nanoseconds(times->end - times->start);
+      (event.launch == kToDevice     ? to_device
+       : event.launch == kFromDevice ? from_device
+                                     : launches[event.launch]) += own;
+      const cl_ulong ready = std::max(times->queued, last_end);
+      const absl::Duration waited = absl::Nanoseconds(times->start > ready ? times->start - ready : 0);
+      queue += waited;
+      rest -= own + waited;
+      last_end = std::max(last_end, times->end);
+    }
+    for (size_t i = 0; i < launches.size(); ++i) on_piece(descriptions_[i], launches[i]);
+    if (!device_->info().has_host_memory) {
+      on_piece("copies to the device", to_device);
+      on_piece("copies from the device", from_device);
+    }
+    on_piece("queue: the device waits", queue);
+    on_piece("host: buffers and calls", std::max(rest, absl::ZeroDuration()));
+  }
 
   absl::Status Place() {
     const size_t count = bytes_.size();
@@ -223,10 +303,10 @@ class Compiled final : public CompiledPartition {
     } else {
       for (size_t i = 0; i < inputs.size(); ++i) {
         if (bytes_[inputs_[i]] == 0) continue;
-        PF_RETURN_IF_ERROR(
-            ToStatus(library.EnqueueWriteBuffer(queue_.get(), pool_.get(), CL_FALSE, offsets_[inputs_[i]],
-                                                bytes_[inputs_[i]], inputs[i], 0, nullptr, nullptr),
-                     "EnqueueWriteBuffer"));
+        PF_RETURN_IF_ERROR(Record(kToDevice, "EnqueueWriteBuffer", [&](cl_event* event) {
+          return library.EnqueueWriteBuffer(queue_.get(), pool_.get(), CL_FALSE, offsets_[inputs_[i]],
+                                            bytes_[inputs_[i]], inputs[i], 0, nullptr, event);
+        }));
       }
       if (is_bound_) return absl::OkStatus();
     }
@@ -239,18 +319,15 @@ class Compiled final : public CompiledPartition {
     return absl::OkStatus();
   }
 
-  absl::Status Enqueue(const PieceCallback& on_piece) {
+  absl::Status Enqueue() {
     const Library& library = device_->library();
     const bool is_polled = CancellationOfThread() != nullptr;
-    if (on_piece && descriptions_.empty()) descriptions_ = Describe();
     for (size_t i = 0; i < launches_.size(); ++i) {
-      const absl::Time start = on_piece ? absl::Now() : absl::Time();
-      PF_RETURN_IF_ERROR(
-          Annotate(device_->Enqueue(queue_.get(), kernels_[i].get(), launches_[i].items), launches_[i].name));
-      if (on_piece) {
-        PF_RETURN_IF_ERROR(ToStatus(library.Finish(queue_.get()), "Finish"));
-        on_piece(descriptions_[i], absl::Now() - start);
-      }
+      cl_event event = nullptr;
+      PF_RETURN_IF_ERROR(Annotate(
+          device_->Enqueue(queue_.get(), kernels_[i].get(), launches_[i].items, is_profiled_ ? &event : nullptr),
+          launches_[i].name));
+      if (event != nullptr) events_.push_back({static_cast<int>(i), Owned<cl_event>(event, library.ReleaseEvent)});
       if (is_polled && (i + 1) % kLaunchesPerPoll == 0) {
         PF_RETURN_IF_ERROR(ToStatus(library.Finish(queue_.get()), "Finish"));
         PF_RETURN_IF_ERROR(CheckNotCancelled());
@@ -266,10 +343,10 @@ class Compiled final : public CompiledPartition {
       const int64_t bytes = bytes_[outputs_[i]];
       if (bytes == 0) continue;
       if (!device_->info().has_host_memory) {
-        PF_RETURN_IF_ERROR(
-            ToStatus(library.EnqueueReadBuffer(queue_.get(), pool_.get(), CL_FALSE, offsets_[outputs_[i]], bytes,
-                                               outputs[i], 0, nullptr, nullptr),
-                     "EnqueueReadBuffer"));
+        PF_RETURN_IF_ERROR(Record(kFromDevice, "EnqueueReadBuffer", [&](cl_event* event) {
+          return library.EnqueueReadBuffer(queue_.get(), pool_.get(), CL_FALSE, offsets_[outputs_[i]], bytes,
+                                           outputs[i], 0, nullptr, event);
+        }));
         continue;
       }
       const cl_mem buffer = buffers.owned.at(outputs[i]).get();
@@ -301,6 +378,8 @@ class Compiled final : public CompiledPartition {
   std::vector<std::string> descriptions_;
   int64_t pool_bytes_ = 0, constant_bytes_ = 0;
   bool is_bound_ = false;
+  bool is_profiled_ = false, queue_profiles_ = false;
+  std::vector<Event> events_;  // Of a profiled run.
   Owned<cl_mem> constants_buffer_, pool_;
   std::vector<Owned<cl_kernel>> kernels_;  // By launch.
   Owned<cl_command_queue> queue_;

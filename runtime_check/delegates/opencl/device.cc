@@ -206,9 +206,10 @@ void Device::KeepPrograms() {
   blobs_->Write(BlobKey(kChecksKind, ""), hashes);
 }
 
-absl::StatusOr<Owned<cl_command_queue>> Device::MakeQueue() const {
+absl::StatusOr<Owned<cl_command_queue>> Device::MakeQueue(bool profiles) const {
   cl_int code = CL_SUCCESS;
-  const cl_command_queue queue = library_.CreateCommandQueue(context_.get(), id_, 0, &code);
+  const cl_command_queue queue =
+      library_.CreateCommandQueue(context_.get(), id_, profiles ? CL_QUEUE_PROFILING_ENABLE : 0, &code);
   PF_RETURN_IF_ERROR(ToStatus(code, "CreateCommandQueue"));
   return Owned<cl_command_queue>(queue, library_.ReleaseCommandQueue);
 }
@@ -232,10 +233,10 @@ absl::StatusOr<Owned<cl_kernel>> Device::MakeKernel(const std::string& source, c
   return Owned<cl_kernel>(kernel, library_.ReleaseKernel);
 }
 
-absl::Status Device::Enqueue(cl_command_queue queue, cl_kernel kernel, int64_t items) const {
+absl::Status Device::Enqueue(cl_command_queue queue, cl_kernel kernel, int64_t items, cl_event* event) const {
   const size_t group = std::min(kGroupItems, info_.most_group_items);
   const size_t all = (static_cast<size_t>(items) + group - 1) / group * group;
-  return ToStatus(library_.EnqueueNDRangeKernel(queue, kernel, 1, nullptr, &all, &group, 0, nullptr, nullptr),
+  return ToStatus(library_.EnqueueNDRangeKernel(queue, kernel, 1, nullptr, &all, &group, 0, nullptr, event),
                   "EnqueueNDRangeKernel");
 }
 

@@ -44,9 +44,10 @@ class Device {
   // log, if it fails to compile.
   absl::StatusOr<cl_program> Program(const std::string& source);
 
-  absl::StatusOr<Owned<cl_command_queue>> MakeQueue() const;
-  // Starts a kernel with that number of work items, or a few more, which have no effect.
-  absl::Status Enqueue(cl_command_queue queue, cl_kernel kernel, int64_t items) const;
+  // Makes a queue; with `profiles`, its events have times.
+  absl::StatusOr<Owned<cl_command_queue>> MakeQueue(bool profiles = false) const;
+  // Starts a kernel with that number of work items, or a few more, which have no effect. Sets *event unless it is null.
+  absl::Status Enqueue(cl_command_queue queue, cl_kernel kernel, int64_t items, cl_event* event = nullptr) const;
   // Makes a buffer. With CL_MEM_USE_HOST_PTR, `host` must outlive it. Returns ResourceExhausted for a size beyond the
   // device's limits.
   absl::StatusOr<Owned<cl_mem>> MakeBuffer(cl_mem_flags flags, uint64_t bytes, void* host) const;

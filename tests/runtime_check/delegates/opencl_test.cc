@@ -1,12 +1,14 @@
 // Compares the opencl delegate with the reference kernels on small graphs, with and without copies to the device. Tests
 // that need a device are skipped where there is none; PoCL makes one of the processor.
 #include <limits>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/time/clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "runtime_check/delegates/delegate_registry.h"
@@ -128,6 +130,40 @@ TEST_P(OpenClTest, FindsLayerNormalisation) {
   graph.Float("result", "Mul", {"normal", "gamma"});
   EXPECT_THAT(Pieces(graph.graph(), {{"x", SomeFloats({4, 77}, 1)}}, {"result"}),
               ElementsAre("result: layer normalisation (normalize_rows)"));
+}
+
+// The time of a run is divided into kernels, copies, waiting of the device, and the host.
+TEST_P(OpenClTest, ProfilesByEvents) {
+  ImageGraph graph({1, 40, 40, 16});
+  graph.Convolution("conv", "x", {3, 3, 16, 32});
+  graph.Float("softmax", "Softmax", {"conv"});
+  std::map<std::string, absl::Duration> pieces;
+  SessionOptions options;
+  options.delegate = AlwaysWorthwhile(delegate_);
+  options.on_piece = [&](absl::string_view name, absl::Duration duration) {
+    EXPECT_GE(duration, absl::ZeroDuration()) << name;
+    pieces[std::string(name)] += duration;
+  };
+  const auto session = Session::Create(graph.graph(), {"x"}, {"softmax"}, options);
+  ASSERT_TRUE(session.ok()) << session.status();
+  const Tensor input = SomeFloats({1, 40, 40, 16}, 1);
+  ASSERT_TRUE((*session)->Run({input}).ok());
+  pieces.clear();
+  const absl::Time start = absl::Now();
+  ASSERT_TRUE((*session)->Run({input}).ok());
+  const absl::Duration duration = absl::Now() - start;
+  std::vector<std::string> names;
+  absl::Duration sum;
+  for (const auto& [name, each] : pieces) {
+    names.push_back(name);
+    sum += each;
+  }
+  EXPECT_LE(sum, duration);
+  std::vector<std::string> expected = {"conv: convolution 3x3 (convolution)", "softmax: softmax (softmax)",
+                                       "host: buffers and calls", "queue: the device waits"};
+  if (GetParam()) expected.insert(expected.end(), {"copies to the device", "copies from the device"});
+  EXPECT_THAT(names, testing::UnorderedElementsAreArray(expected));
+  EXPECT_GT(pieces["conv: convolution 3x3 (convolution)"], absl::ZeroDuration());
 }
 
 TEST_P(OpenClTest, RefusesIndicesOutOfBounds) {
