@@ -88,7 +88,7 @@ class SelectedKernelsTest(unittest.TestCase):
     def test_a_file_names_the_ops_of_its_source(self):
         selected = select(['AvgPool'])
         self.assertEqual(selected['pooling.cc'].splitlines()[1:], [
-            '#define PERMAFROST_OPS_OF_THIS_FILE "AvgPool", "MaxPool", "MaxPoolWithArgmax"',
+            '#define PERMAFROST_OPS_OF_THIS_FILE "AvgPool", "MaxPool", "MaxPoolV2", "MaxPoolWithArgmax"',
             '#include "runtime_check/kernels/pooling.cc"',
         ])
         self.assertEqual(selected['window.cc'].splitlines()[1:], ['#include "runtime_check/kernels/window.cc"'])
