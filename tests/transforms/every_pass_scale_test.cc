@@ -105,11 +105,11 @@ TEST(EveryPass, IsCalledAndNearlyAllFindWork) {
   ASSERT_TRUE(calls.ok()) << calls.status();
   ASSERT_EQ(calls->size(), AllPasses().size() + AllPresets().size());
   // The graphs have no match for these: devices, moving averages, constants of 1024 elements, constants of more values
-  // than round_weights keeps.
+  // than round_weights keeps, another batch.
   const std::set<std::string> idle = {"drop_preprocessing", "fold_preprocessing",  "lower_einsum",
                                       "lower_tensor_lists", "quantize_for_tflite", "quantize_weights",
                                       "remove_device",      "remove_ema",          "rescale_for_half",
-                                      "round_weights",      "sink_constants"};
+                                      "round_weights",      "set_batch",           "sink_constants"};
   for (const PassCall& call : *calls) {
     int64_t rewrites = 0;
     for (const LargeShape shape : kLargeShapes) rewrites += RunPasses(call, LargeGraph(shape, kSmall)).rewrites;

@@ -25,9 +25,11 @@ namespace {
 // While constants are searched, the batch is multiplied by this prime: a dimension that is a multiple of it follows the
 // batch, because real sizes are no multiples.
 constexpr int64_t kMarker = 1000003;
-// Rounds of the search: each finds the constants behind those of the round before. Models repeat the batch in few
-// reshapes behind each other; the limit bounds the time that a hostile graph takes.
-constexpr int kMostRounds = 512;
+// Rounds of the search: each finds the constants behind those of the round before, and infers all shapes. Models repeat
+// the batch in few reshapes behind each other; the limits bound the time that a hostile graph takes, to about ten
+// seconds.
+constexpr size_t kFewestRounds = 8, kMostRounds = 512;
+constexpr size_t kMostVisits = 1 << 23;  // Of nodes, in all rounds.
 
 struct Params {
   std::string size = "any";
@@ -277,7 +279,8 @@ absl::Status BatchChange::FindRepetitions() {
     repetitions_.push_back(*repetition);
     return true;
   };
-  for (int round = 0; round < kMostRounds; ++round) {
+  const size_t most_rounds = std::clamp(kMostVisits / (marked->num_nodes() + 1), kFewestRounds, kMostRounds);
+  for (size_t round = 0; round < most_rounds; ++round) {
     PF_ASSIGN_OR_RETURN(const ShapeMap shapes, InferShapes(*marked));
     // What was found changes the shapes behind it, so hidden constants wait until nothing else is found.
     bool is_found = false;
@@ -307,7 +310,7 @@ absl::Status BatchChange::FindRepetitions() {
     if (!is_found) return absl::OkStatus();
   }
   return absl::ResourceExhaustedError(
-      absl::StrCat("the batch is repeated in more than ", kMostRounds, " nodes behind each other"));
+      absl::StrCat("the batch is repeated in more than ", most_rounds, " nodes behind each other"));
 }
 
 absl::StatusOr<int64_t> BatchChange::Run() {
