@@ -514,6 +514,20 @@ bool TfliteContainer::IsConstantOperand(int subgraph, int tensor) const {
          IsConstant(this->tensor(subgraph, tensor));
 }
 
+absl::Status TfliteContainer::TakeMade(uint64_t bytes) {
+  // Positions of a window have a number for each of its elements and results. Those of real models fit in the least
+  // limit; without one, a file of 100 bytes for each operator could ask for megabytes each.
+  constexpr uint64_t kFileFactor = 4, kLeast = 32 << 20;
+  const uint64_t limit = kFileFactor * file_.bytes.size() + kLeast;
+  if (bytes > limit - made_bytes_) {
+    return absl::ResourceExhaustedError(absl::StrCat("needs ", bytes, " bytes of positions, expected at most ",
+                                                     limit - made_bytes_, " more for a file of ", file_.bytes.size(),
+                                                     " bytes"));
+  }
+  made_bytes_ += bytes;
+  return absl::OkStatus();
+}
+
 absl::Status TfliteContainer::TakeDecoded(uint64_t bytes) {
   if (bytes > decoded_bytes_left_) {
     return absl::ResourceExhaustedError(

@@ -3,7 +3,9 @@
 #define PERMAFROST_IO_FORMATS_TFLITE_CONTAINER_H_
 
 #include <cstdint>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -60,6 +62,9 @@ class TfliteContainer {
   // Returns the initial value of a variable tensor: the number 0, for codes the zero point. Returns
   // ResourceExhausted if all states together are much larger than the file.
   absl::StatusOr<Tensor> InitialState(const tflite::Tensor& tensor);
+  // Counts `bytes` of constants that the import makes, such as the positions of windows. Returns ResourceExhausted if
+  // all together are much larger than the file.
+  absl::Status TakeMade(uint64_t bytes);
 
  private:
   absl::Status CheckIndices();
@@ -77,6 +82,7 @@ class TfliteContainer {
   std::shared_ptr<const std::vector<std::vector<bool>>> is_set_;
   uint64_t decoded_bytes_left_ = 0;
   uint64_t state_bytes_ = 0;
+  uint64_t made_bytes_ = 0;
 };
 
 // Returns the element type in a graph; kInvalid if there is none. INT4, INT2 and UINT4 map to INT8 and UINT8 (see

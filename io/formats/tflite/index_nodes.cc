@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "graph/base/status.h"
+#include "io/formats/tflite/subgraph_import.h"
 
 namespace permafrost {
 namespace {
@@ -73,6 +74,7 @@ absl::StatusOr<std::vector<int64_t>> ConstantIntegers(OperatorImport* op, int i)
 }
 
 absl::StatusOr<TensorRef> Longs(OperatorImport* op, const Shape& shape, std::vector<int64_t> values) {
+  PF_RETURN_IF_ERROR(op->subgraph().model().container().TakeMade(values.size() * sizeof(int64_t)));
   return op->Const(Tensor::FromVector(shape, std::move(values)));
 }
 

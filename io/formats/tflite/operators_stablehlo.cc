@@ -128,7 +128,7 @@ absl::StatusOr<Starts> StartsOf(OperatorImport* op, int operand, int64_t vector_
 absl::StatusOr<TensorRef> WindowPositions(OperatorImport* op, const std::vector<int64_t>& dims,
                                           const std::vector<int64_t>& sizes, const std::vector<int64_t>& weights) {
   const Shape window(sizes);
-  constexpr int64_t kMostPositions = 1 << 26;
+  constexpr int64_t kMostPositions = 1 << 22;
   if (window.num_elements() > kMostPositions) {
     return absl::UnimplementedError(
         absl::StrCat("has slices of ", window.num_elements(), " elements, expected at most ", kMostPositions));

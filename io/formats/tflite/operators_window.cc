@@ -18,7 +18,7 @@ using tflite::BuiltinOperator;
 using tflite::ReduceWindowFunction;
 
 // Positions in all windows of one dimension, which become a constant.
-constexpr int64_t kMostPositions = 1 << 24;
+constexpr int64_t kMostPositions = 1 << 22;
 
 // --- Padding ---------------------------------------------------------------------------------------------------------
 
