@@ -107,8 +107,8 @@ absl::Status PrepareNth(PrepareContext* context) {
   PF_ASSIGN_OR_RETURN(const int64_t n, IntegerInput(context, 1));
   const Shape& input = context->input_shape(0);
   if (input.rank() < 1 || n < 0 || n >= input.dim(input.rank() - 1)) {
-    return absl::InvalidArgumentError(absl::StrCat("'n' is ", n, ", expected an index into the last dimension of ",
-                                                   input.ToString()));
+    return absl::InvalidArgumentError(
+        absl::StrCat("'n' is ", n, ", expected an index into the last dimension of ", input.ToString()));
   }
   int64_t bytes;
   if (__builtin_mul_overflow(input.dim(input.rank() - 1), static_cast<int64_t>(SizeOf(context->input_type(0))),

@@ -168,10 +168,8 @@ absl::Status ComputeTriangularSolve(ComputeContext* context) {
 }
 
 Kernel MatrixKernel(const char* formula, PrepareFunction prepare, ComputeFunction compute) {
-  return Kernel(formula)
-      .Types<float, double, std::complex<float>, std::complex<double>>("T")
-      .Prepare(prepare)
-      .Compute(compute);
+  return Kernel(formula).Types<float, double, std::complex<float>, std::complex<double>>("T").Prepare(prepare).Compute(
+      compute);
 }
 
 }  // namespace
@@ -179,9 +177,7 @@ Kernel MatrixKernel(const char* formula, PrepareFunction prepare, ComputeFunctio
 DEFINE_KERNEL(Cholesky) {
   return MatrixKernel("the lower triangular matrix L of matrix = L * adjoint of L", PrepareSquare, ComputeCholesky);
 }
-DEFINE_KERNEL(MatrixInverse) {
-  return MatrixKernel("the inverses of the matrices", PrepareSquare, ComputeInverse);
-}
+DEFINE_KERNEL(MatrixInverse) { return MatrixKernel("the inverses of the matrices", PrepareSquare, ComputeInverse); }
 DEFINE_KERNEL(MatrixDeterminant) {
   return MatrixKernel("the determinants of the matrices", PrepareDeterminant, ComputeDeterminant);
 }

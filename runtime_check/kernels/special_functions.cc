@@ -66,8 +66,8 @@ double InverseErf(double x) {
   if (std::fabs(x) == 1) return x * kInfinity;
   if (!(std::fabs(x) < 1)) return kNan;
   // From half of 1 - |x|, so that small numbers keep their digits where x is near 0 and where it is near 1.
-  double z = std::fabs(x) < 0.5 ? std::fabs(x) * std::sqrt(kPi) / 2
-                                : -NormalQuantile((1 - std::fabs(x)) / 2) / std::sqrt(2.);
+  double z =
+      std::fabs(x) < 0.5 ? std::fabs(x) * std::sqrt(kPi) / 2 : -NormalQuantile((1 - std::fabs(x)) / 2) / std::sqrt(2.);
   if (std::fabs(x) < 0.5) {
     for (int i = 0; i < 5; ++i) {
       const double step = (std::erf(z) - std::fabs(x)) * std::sqrt(kPi) / 2 * std::exp(z * z);

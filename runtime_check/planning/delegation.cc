@@ -2,6 +2,7 @@
 #include "runtime_check/planning/delegation.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <functional>
 #include <map>
 #include <queue>
@@ -10,7 +11,6 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "graph/base/status.h"
 #include "runtime_check/kernel.h"
@@ -26,7 +26,9 @@ constexpr int kNone = -1;
 constexpr int kMostPlacements = 4;
 
 std::string TimeText(double ns) {
-  return ns < 1e6 ? absl::StrFormat("%.3g us", ns / 1e3) : absl::StrFormat("%.3g ms", ns / 1e6);
+  char text[32];  // Selective builds have no absl::StrFormat.
+  std::snprintf(text, sizeof(text), "%.3g %s", ns < 1e6 ? ns / 1e3 : ns / 1e6, ns < 1e6 ? "us" : "ms");
+  return text;
 }
 
 // Kernel state of the node of a partition.
