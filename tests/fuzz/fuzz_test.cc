@@ -25,8 +25,8 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_split.h"
 #include "gtest/gtest.h"
+#include "tests/allocations.h"
 #include "tests/fuzz/mutator.h"
-#include "tests/fuzz/peak_memory.h"
 #include "tests/shared_models.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);

@@ -19,8 +19,8 @@
 #include "graph/ops/op_schema.h"
 #include "runtime_check/kernel.h"
 #include "runtime_check/session.h"
+#include "tests/allocations.h"
 #include "tests/fuzz/extremes.h"
-#include "tests/kernels/filled_memory.h"
 #include "tests/kernels/recorded_cases.h"
 #include "tests/kernels/through_merge.h"
 
