@@ -106,7 +106,7 @@ inline PF_INLINE void RunRadix4(int64_t groups, int64_t width, const T* factors,
   }
 }
 
-// For odd radices. Numbers k and radix - k are added and subtracted first: their factors are conjugates.
+// One step of an odd radix. Adds and subtracts numbers k and radix - k first, because their factors are conjugates.
 template <typename T>
 inline PF_INLINE void RunOddRadix(int64_t radix, int64_t groups, int64_t width, const T* factors, SplitNumbers<T> x,
                                   SplitNumbers<T> y) {

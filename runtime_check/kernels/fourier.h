@@ -55,8 +55,8 @@ class ComplexTransform {
   void Forward(int64_t lanes, Sequences<const std::complex<T>> x, Sequences<std::complex<T>> y, T* work) const;
   void Inverse(int64_t lanes, Sequences<const std::complex<T>> x, Sequences<std::complex<T>> y, T* work) const;
 
-  // For callers that have other forms of sequences. Transforms the numbers of the first part of `work`, and returns
-  // where the results are, in `work` too. The inverse is not scaled.
+  // For sequences in other forms: the caller fills Numbers(), then calls Transform(), which returns the results. Both
+  // are parts of `work`. The inverse is not scaled.
   SplitNumbers<T> Numbers(int64_t lanes, T* work) const { return {work, work + room_ * lanes}; }
   SplitNumbers<T> Transform(int64_t lanes, bool is_inverse, T* work) const;
 
@@ -69,7 +69,7 @@ class ComplexTransform {
     // Factors of each group: radix - 1 complex numbers, real part first.
     std::vector<T> factors;
   };
-  // What transforms a length with a large prime factor needs.
+  // Tables for a length with a large prime factor.
   struct Chirp;
 
   // Transforms `x`, using `other` as memory for intermediate results. Returns the one that holds the results.
@@ -103,7 +103,7 @@ class RealTransform {
 
  private:
   int64_t points_;
-  // Of half as many complex numbers if `points` is even.
+  // If `points` is even, it transforms half as many complex numbers.
   ComplexTransform<T> complex_;
   std::vector<std::complex<T>> rotations_;  // exp(-2 pi sqrt(-1) k / points); empty if `points` is odd.
 };

@@ -13,6 +13,7 @@
 #include "graph/base/status.h"
 #include "runtime_check/kernel.h"
 #include "runtime_check/kernels/prepare.h"
+#include "runtime_check/kernels/segment_rows.h"
 #include "runtime_check/kernels/stand_in.h"
 #include "runtime_check/kernels/wide_elements.h"
 #include "runtime_check/threads/cancellation.h"
@@ -20,14 +21,7 @@
 namespace permafrost {
 namespace {
 
-// Returns `shape` with its first `count` dimensions replaced by `first`.
-Shape WithFirst(int64_t first, const Shape& shape, int count) {
-  Shape result({first});
-  for (int d = count; d < shape.rank(); ++d) result.AddDim(shape.dim(d));
-  return result;
-}
-
-// --- What rows are reduced to ----------------------------------------------------------------------------------------
+// --- Reductions ------------------------------------------------------------------------------------------------------
 
 // Each has the value of a segment without rows, `Empty`, and of the same in sorted versions, `Gap`.
 struct Larger {
@@ -79,31 +73,6 @@ struct Times {
 
 // --- Sorted and unsorted segments ------------------------------------------------------------------------------------
 
-// Returns InvalidArgument unless input 0 starts with the dimensions of input 1.
-absl::Status RequirePrefix(PrepareContext* context) {
-  const Shape& data = context->input_shape(0);
-  const Shape& numbers = context->input_shape(1);
-  bool fits = numbers.rank() <= data.rank();
-  for (int d = 0; fits && d < numbers.rank(); ++d) fits = numbers.dim(d) == data.dim(d);
-  if (fits) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("input 0 has the shape ", data.ToString(), " and input 1 ",
-                                                 numbers.ToString(), ", expected the start of that of input 0"));
-}
-
-absl::Status PrepareUnsorted(PrepareContext* context) {
-  PF_RETURN_IF_ERROR(RequirePrefix(context));
-  PF_RETURN_IF_ERROR(RequireRank(context, 2, 0));
-  PF_ASSIGN_OR_RETURN(const int64_t count, IntegerInput(context, 2));
-  return SetCheckedShape(context, 0, WithFirst(count, context->input_shape(0), context->input_shape(1).rank()));
-}
-
-absl::Status PrepareSorted(PrepareContext* context) {
-  PF_RETURN_IF_ERROR(RequireRank(context, 1, 1));
-  PF_RETURN_IF_ERROR(RequirePrefix(context));
-  context->OutputShapeDependsOnValues(0);
-  return absl::OkStatus();
-}
-
 // Returns the integers of input i.
 std::vector<int64_t> IntegersOf(ComputeContext* context, int i) {
   std::vector<int64_t> result;
@@ -114,17 +83,8 @@ std::vector<int64_t> IntegersOf(ComputeContext* context, int i) {
   return result;
 }
 
-// Returns the number of segments. Returns InvalidArgument unless the numbers ascend from 0 on.
 absl::StatusOr<int64_t> CountSorted(const std::vector<int64_t>& numbers) {
-  int64_t last = -1;
-  for (size_t i = 0; i < numbers.size(); ++i) {
-    if (numbers[i] < 0 || numbers[i] < last || numbers[i] == INT64_MAX) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("'segment_ids' has ", numbers[i], " at element ", i, ", expected ascending numbers from 0 on"));
-    }
-    last = numbers[i];
-  }
-  return last + 1;
+  return CountSortedSegments(numbers.data(), static_cast<int64_t>(numbers.size()));
 }
 
 // Reduces the rows of each number. Rows with negative numbers are ignored.
@@ -176,17 +136,11 @@ absl::Status ComputeUnsorted(ComputeContext* context) {
   return ReduceSegments<Op>(context, IntegersOf(context, 1), /*sorted=*/false);
 }
 
-absl::Status AllocateRows(ComputeContext* context, int64_t count) {
-  const Shape output = WithFirst(count, context->input_shape(0), 1);
-  PF_RETURN_IF_ERROR(output.CheckedNumElements().status());
-  return context->AllocateOutput(0, output);
-}
-
 template <typename Op>
 absl::Status ComputeSorted(ComputeContext* context) {
   const std::vector<int64_t> numbers = IntegersOf(context, 1);
   PF_ASSIGN_OR_RETURN(const int64_t count, CountSorted(numbers));
-  PF_RETURN_IF_ERROR(AllocateRows(context, count));
+  PF_RETURN_IF_ERROR(AllocateSegments(context, count));
   return ReduceSegments<Op>(context, numbers, /*sorted=*/true);
 }
 
@@ -227,7 +181,7 @@ void AddRows(ComputeContext* context, const std::vector<int64_t>& numbers, const
 absl::Status ComputeMean(ComputeContext* context) {
   const std::vector<int64_t> numbers = IntegersOf(context, 1);
   PF_ASSIGN_OR_RETURN(const int64_t count, CountSorted(numbers));
-  PF_RETURN_IF_ERROR(AllocateRows(context, count));
+  PF_RETURN_IF_ERROR(AllocateSegments(context, count));
   DispatchOn<float, double, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t,
              std::complex<float>, std::complex<double>>(context->input_type(0), [&](auto tag) {
     AddRows<typename decltype(tag)::type>(context, numbers, nullptr, Divisor::kCount);
@@ -261,7 +215,7 @@ absl::Status ComputeSparse(ComputeContext* context) {
           absl::StrCat("'indices' has ", rows[i], " at element ", i, ", expected a value in [0, ", most, ")"));
     }
   }
-  PF_RETURN_IF_ERROR(AllocateRows(context, count));
+  PF_RETURN_IF_ERROR(AllocateSegments(context, count));
   if constexpr (divisor == Divisor::kOne) {
     DispatchOn<int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t>(
         context->input_type(0),
@@ -277,7 +231,7 @@ Kernel Sorted(const char* formula, std::vector<DType> types) {
   return Kernel(formula)
       .TypeNumbers("T", std::move(types))
       .TypeNumbers("Tindices", IndexTypes())
-      .Prepare(PrepareSorted)
+      .Prepare(PrepareSortedSegments)
       .Compute(ComputeSorted<Op>);
 }
 
@@ -287,7 +241,7 @@ Kernel Unsorted(const char* formula, std::vector<DType> types) {
       .TypeNumbers("T", std::move(types))
       .Types<int16_t, int32_t, int64_t>("Tindices")
       .TypeNumbers("Tnumsegments", IndexTypes())
-      .Prepare(PrepareUnsorted)
+      .Prepare(PrepareUnsortedSegments)
       .Compute(ComputeUnsorted<Op>);
 }
 
@@ -319,7 +273,7 @@ DEFINE_KERNEL(SegmentMean) {
   return Kernel("output[i] = mean of the rows of data with segment id i, 0 without rows; ids ascend")
       .TypeNumbers("T", NumberAndComplexTypes())
       .TypeNumbers("Tindices", IndexTypes())
-      .Prepare(PrepareWidened<PrepareSorted>)
+      .Prepare(PrepareWidened<PrepareSortedSegments>)
       .Compute(ComputeWidened<ComputeMean>);
 }
 DEFINE_KERNEL(UnsortedSegmentMax) {

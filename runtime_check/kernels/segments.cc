@@ -13,44 +13,13 @@
 #include "graph/base/status.h"
 #include "runtime_check/kernel.h"
 #include "runtime_check/kernels/prepare.h"
+#include "runtime_check/kernels/segment_rows.h"
 #include "runtime_check/kernels/stand_in.h"
 
 namespace permafrost {
 namespace {
 
 // --- Sums of segments ------------------------------------------------------------------------------------------------
-
-// Returns `shape` with its first `count` dimensions replaced by `first`.
-Shape WithFirst(int64_t first, const Shape& shape, int count) {
-  Shape result({first});
-  for (int d = count; d < shape.rank(); ++d) result.AddDim(shape.dim(d));
-  return result;
-}
-
-// Returns InvalidArgument unless input 0 starts with the dimensions of input 1.
-absl::Status RequirePrefix(PrepareContext* context) {
-  const Shape& data = context->input_shape(0);
-  const Shape& numbers = context->input_shape(1);
-  bool fits = numbers.rank() <= data.rank();
-  for (int d = 0; fits && d < numbers.rank(); ++d) fits = numbers.dim(d) == data.dim(d);
-  if (fits) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("input 0 has the shape ", data.ToString(), " and input 1 ",
-                                                 numbers.ToString(), ", expected the start of that of input 0"));
-}
-
-absl::Status PrepareUnsorted(PrepareContext* context) {
-  PF_RETURN_IF_ERROR(RequirePrefix(context));
-  PF_RETURN_IF_ERROR(RequireRank(context, 2, 0));
-  PF_ASSIGN_OR_RETURN(const int64_t count, IntegerInput(context, 2));
-  return SetCheckedShape(context, 0, WithFirst(count, context->input_shape(0), context->input_shape(1).rank()));
-}
-
-absl::Status PrepareSorted(PrepareContext* context) {
-  PF_RETURN_IF_ERROR(RequireRank(context, 1, 1));
-  PF_RETURN_IF_ERROR(RequirePrefix(context));
-  context->OutputShapeDependsOnValues(0);
-  return absl::OkStatus();
-}
 
 // Adds row i to the row with number numbers[i]. Rows with negative numbers are ignored. Integers wrap around.
 template <typename T, typename Index>
@@ -94,24 +63,13 @@ absl::Status ComputeUnsorted(ComputeContext* context) {
 }
 
 absl::Status ComputeSorted(ComputeContext* context) {
-  int64_t last = -1;
-  absl::Status status;
+  absl::StatusOr<int64_t> count;
   DispatchOn<int32_t, int64_t>(context->input_at(1).dtype, [&](auto tag) {
-    using Index = typename decltype(tag)::type;
-    const Index* numbers = context->input<Index>(1);
-    for (int64_t i = 0; i < context->input_shape(1).num_elements(); ++i) {
-      if (numbers[i] < 0 || numbers[i] < last || numbers[i] == INT64_MAX) {
-        status = absl::InvalidArgumentError(absl::StrCat("'segment_ids' has ", numbers[i], " at element ", i,
-                                                         ", expected ascending numbers from 0 on"));
-        return;
-      }
-      last = numbers[i];
-    }
+    const auto* numbers = context->input<typename decltype(tag)::type>(1);
+    count = CountSortedSegments(numbers, context->input_shape(1).num_elements());
   });
-  PF_RETURN_IF_ERROR(status);
-  const Shape output = WithFirst(last + 1, context->input_shape(0), 1);
-  PF_RETURN_IF_ERROR(output.CheckedNumElements().status());
-  PF_RETURN_IF_ERROR(context->AllocateOutput(0, output));
+  PF_RETURN_IF_ERROR(count.status());
+  PF_RETURN_IF_ERROR(AllocateSegments(context, *count));
   return ComputeUnsorted(context);
 }
 
@@ -212,7 +170,7 @@ DEFINE_KERNEL(SegmentSum) {
   return Kernel("output[i] = sum of the rows of data with segment id i; ids are in ascending order")
       .TypeNumbers("T", NumberAndComplexTypes())
       .TypeNumbers("Tindices", IndexTypes())
-      .Prepare(PrepareWidened<PrepareSorted>)
+      .Prepare(PrepareWidened<PrepareSortedSegments>)
       .Compute(ComputeWidened<ComputeSorted>);
 }
 
@@ -221,7 +179,7 @@ DEFINE_KERNEL(UnsortedSegmentSum) {
       .TypeNumbers("T", NumberAndComplexTypes())
       .Types<int16_t, int32_t, int64_t>("Tindices")
       .TypeNumbers("Tnumsegments", IndexTypes())
-      .Prepare(PrepareWidened<PrepareUnsorted>)
+      .Prepare(PrepareWidened<PrepareUnsortedSegments>)
       .Compute(ComputeWidened<ComputeUnsorted>);
 }
 

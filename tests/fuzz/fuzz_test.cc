@@ -169,7 +169,7 @@ TEST(Fuzz, OwnMutations) {
     ASSERT_FALSE(HasFatalFailure());
     // A few generations, then from the start again.
     constexpr size_t kGenerations = 8;
-    // What is no model any more cannot be mutated as one.
+    // The structure-aware mutator needs a model that can be parsed.
     const bool is_last = used_bytes || static_cast<size_t>(i) / inputs.size() % kGenerations == kGenerations - 1;
     input = is_last ? corpus[static_cast<size_t>(i) % corpus.size()] : mutated;
   }

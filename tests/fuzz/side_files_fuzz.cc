@@ -29,7 +29,7 @@ void ReadCertificate(absl::string_view text) {
   const absl::StatusOr<Certificate> certificate = ParseCertificate(text);
   CheckError(certificate.status(), text);
   if (!certificate.ok()) return;
-  // What is written is read again.
+  // A file that was written can be read.
   const std::string again = CertificateText(*certificate);
   if (!ParseCertificate(again).ok()) Fail("a certificate that was read cannot be read again: " + again, text);
 }

@@ -23,7 +23,7 @@ namespace {
 using flatbuffers::ElementaryType;
 using flatbuffers::TypeTable;
 
-// What a group of bytes means.
+// The content of a group of bytes.
 enum class Kind : uint8_t {
   kInteger,
   kFloat,

@@ -13,7 +13,7 @@ namespace permafrost {
 
 struct TrialOutcome {
   absl::Status status;  // Of the run.
-  // Why the outcome is an error of ours: an internal error, outputs of other types than the schema specifies, or
+  // Why the outcome is a defect: an internal error, outputs of other types than the schema specifies, or
   // outputs of a pure op that differ between two sessions. Empty if it is none.
   std::string finding;
 };

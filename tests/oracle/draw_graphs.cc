@@ -2,7 +2,7 @@
 //
 //   draw_graphs FOLDER FIRST_SEED COUNT MOST_NODES
 //
-// For each seed writes FOLDER/SEED.pb, in which the inputs are constants; FOLDER/SEED.outputs, with a name of an output
+// Writes for each seed FOLDER/SEED.pb, in which the inputs are constants; FOLDER/SEED.outputs, with a name of an output
 // on each line; and FOLDER/SEED.results.pb, with a constant r0, r1, ... for each output. The results come from a
 // session that gets the inputs as feeds. A graph that fails has FOLDER/SEED.error in the place of results.
 #include <cstdint>

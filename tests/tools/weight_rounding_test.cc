@@ -149,7 +149,7 @@ TEST(WeightRoundingTest, AddsProductsOfAllSamples) {
   }
 }
 
-// What inputs lack, for samples that are added at once, one by one and by two objects.
+// Adds samples at once, one by one, and with two objects.
 TEST(WeightRoundingTest, AddsShiftsOfAllSamples) {
   constexpr int kWidth = 5;
   std::mt19937 random(4);

@@ -10,10 +10,10 @@
 
 namespace permafrost {
 
-// Returns a storage with one file for each key in `folder`, which is created with the first blob. A file has the key,
-// so that two keys with one hash are told apart, and a hash of its bytes: damaged files are read as if there were none,
-// and replaced. Files are complete when they appear (CheckedFiles), so concurrent processes do not disturb each other.
-// `files` must outlive the result.
+// Returns a storage with one file for each key in `folder`, which is created with the first blob. A file
+// contains the key, which distinguishes keys with equal hashes, and a hash of its bytes. Damaged files count as absent
+// and are replaced. Files are complete when they appear (CheckedFiles), so concurrent processes do not disturb each
+// other. `files` must outlive the result.
 std::shared_ptr<DelegateBlobs> BlobFiles(FileSystem& files, const std::string& folder);
 
 }  // namespace permafrost

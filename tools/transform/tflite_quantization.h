@@ -25,8 +25,8 @@ struct TfliteQuantization {
   // Layers stay float until the SQNR of every output is at least this, if that is possible. Negative: no layer does.
   // The default is that below which an output counts as ruined (QualityBounds).
   double min_sqnr_db = 15;
-  // What replaces the choice by measurement, "auto": one of RangeMethodNames(), one of RoundingMethodNames() or "none",
-  // and one of EqualizationNames().
+  // "auto" chooses by measurement. Other values: one of RangeMethodNames(), one of RoundingMethodNames() or "none", and
+  // one of EqualizationNames().
   std::string ranges = "auto", rounding = "auto", equalization = "auto";
   int num_threads = 1;
 };

@@ -362,7 +362,7 @@ double InputMoments::shift_covariance(int64_t i, int64_t j) const {
 
 namespace {
 
-// What rounding needs of the moments.
+// Quantities that rounding derives from the moments.
 struct Statistics {
   std::vector<double> importance;  // Of each input: the damped variance.
   std::vector<float> covariance;   // Damped; empty if there are too few samples.

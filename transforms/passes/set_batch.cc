@@ -282,7 +282,7 @@ absl::Status BatchChange::FindRepetitions() {
   const size_t most_rounds = std::clamp(kMostVisits / (marked->num_nodes() + 1), kFewestRounds, kMostRounds);
   for (size_t round = 0; round < most_rounds; ++round) {
     PF_ASSIGN_OR_RETURN(const ShapeMap shapes, InferShapes(*marked));
-    // What was found changes the shapes behind it, so hidden constants wait until nothing else is found.
+    // A change affects the shapes behind it, so hidden constants are restored only when a round changes nothing.
     bool is_found = false;
     for (Node* node : marked->Nodes()) {
       if (marked->IsInput(node) || node->op() == ops::kReshape || node->op() == ops::kBroadcastTo) continue;

@@ -256,6 +256,27 @@ absl::StatusOr<TensorRef> Positions(OperatorImport* op, int axis, int64_t count,
   return Longs(op, Shape(dims), std::move(values));
 }
 
+// Rows and columns of an image, or of its windows.
+struct ImageSize {
+  int64_t rows = 0, columns = 0;
+};
+
+// The first row and the first column of each window, which may be outside of the image.
+struct FirstPositions {
+  TensorRef row, column;
+};
+absl::StatusOr<FirstPositions> FirstPositionsOf(OperatorImport* op, const PoolParams& params, ImageSize image,
+                                                ImageSize windows) {
+  FirstPositions first;
+  PF_ASSIGN_OR_RETURN(first.row,
+                      Positions(op, 1, windows.rows, params.stride_height,
+                                PaddingBefore(image.rows, params.filter_height, params.stride_height, windows.rows)));
+  PF_ASSIGN_OR_RETURN(
+      first.column, Positions(op, 2, windows.columns, params.stride_width,
+                              PaddingBefore(image.columns, params.filter_width, params.stride_width, windows.columns)));
+  return first;
+}
+
 absl::StatusOr<TensorRef> WithNumber(OperatorImport* op, Op function, TensorRef x, int64_t number) {
   PF_ASSIGN_OR_RETURN(const TensorRef value, Longs(op, Shape(), {number}));
   return op->Emit(function, {x, value});
@@ -291,14 +312,9 @@ Results MaxPoolingWithArgmax(OperatorImport* op) {
   PF_ASSIGN_OR_RETURN(const TensorRef pixel, WithNumber(op, ops::kFloorDiv, position, depth));
   PF_ASSIGN_OR_RETURN(TensorRef row, WithNumber(op, ops::kFloorDiv, pixel, width));
   PF_ASSIGN_OR_RETURN(TensorRef column, WithNumber(op, ops::kFloorMod, pixel, width));
-  PF_ASSIGN_OR_RETURN(const TensorRef first_row,
-                      Positions(op, 1, rows, params.stride_height,
-                                PaddingBefore(height, params.filter_height, params.stride_height, rows)));
-  PF_ASSIGN_OR_RETURN(const TensorRef first_column,
-                      Positions(op, 2, columns, params.stride_width,
-                                PaddingBefore(width, params.filter_width, params.stride_width, columns)));
-  PF_ASSIGN_OR_RETURN(row, op->Emit(ops::kSub, {row, first_row}));
-  PF_ASSIGN_OR_RETURN(column, op->Emit(ops::kSub, {column, first_column}));
+  PF_ASSIGN_OR_RETURN(const FirstPositions first, FirstPositionsOf(op, params, {height, width}, {rows, columns}));
+  PF_ASSIGN_OR_RETURN(row, op->Emit(ops::kSub, {row, first.row}));
+  PF_ASSIGN_OR_RETURN(column, op->Emit(ops::kSub, {column, first.column}));
   PF_ASSIGN_OR_RETURN(row, WithNumber(op, ops::kMul, row, params.filter_width));
   PF_ASSIGN_OR_RETURN(TensorRef index, op->Emit(ops::kAddV2, {row, column}));
   PF_ASSIGN_OR_RETURN(index, CastTo(op, index, DType::kFloat));
@@ -328,14 +344,9 @@ Results MaxUnpooling(OperatorImport* op) {
   // Truncating division and remainder, as those of C.
   PF_ASSIGN_OR_RETURN(TensorRef row, WithNumber(op, ops::kTruncateDiv, index, params.filter_width));
   PF_ASSIGN_OR_RETURN(TensorRef column, WithNumber(op, ops::kTruncateMod, index, params.filter_width));
-  PF_ASSIGN_OR_RETURN(const TensorRef first_row,
-                      Positions(op, 1, rows, params.stride_height,
-                                PaddingBefore(height, params.filter_height, params.stride_height, rows)));
-  PF_ASSIGN_OR_RETURN(const TensorRef first_column,
-                      Positions(op, 2, columns, params.stride_width,
-                                PaddingBefore(width, params.filter_width, params.stride_width, columns)));
-  PF_ASSIGN_OR_RETURN(row, op->Emit(ops::kAddV2, {row, first_row}));
-  PF_ASSIGN_OR_RETURN(column, op->Emit(ops::kAddV2, {column, first_column}));
+  PF_ASSIGN_OR_RETURN(const FirstPositions first, FirstPositionsOf(op, params, {height, width}, {rows, columns}));
+  PF_ASSIGN_OR_RETURN(row, op->Emit(ops::kAddV2, {row, first.row}));
+  PF_ASSIGN_OR_RETURN(column, op->Emit(ops::kAddV2, {column, first.column}));
   TensorRef is_valid;
   for (const auto& [position, size] : {std::make_pair(row, height), std::make_pair(column, width)}) {
     PF_ASSIGN_OR_RETURN(const TensorRef is_low, WithNumber(op, ops::kGreaterEqual, position, 0));

@@ -14,7 +14,8 @@ std::atomic<long> calls{0}, fails_from{0}, objects{0}, sources{0};
 std::atomic<cl_int> code{CL_DEVICE_NOT_AVAILABLE};
 std::atomic<bool> corrupts{false};
 std::string rejected;
-// What the library hides: 0 nothing, 1 all drivers, with the error of the ICD loader, 2 all drivers, 3 all devices.
+// Objects that the library hides: 0 none, 1 all drivers, with the error of the ICD loader, 2 all drivers, 3 all
+// devices.
 std::atomic<int> hidden{0};
 // In place of the limits of the device; 0: those of the device.
 std::atomic<cl_ulong> most_buffer_bytes{0}, memory_bytes{0};
